@@ -1,0 +1,72 @@
+/* harness.h - what every unit test includes: cmocka, a fresh context per test, and an allocator that fails on demand. */
+#ifndef ASC_TEST_HARNESS_H
+#define ASC_TEST_HARNESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "ctx.h"
+
+/* Counts allocations and fails number `fail_at` (1-based; 0 = never). Shared by the out-of-memory sweeps. */
+typedef struct test_alloc {
+    long count, fail_at, live;
+} test_alloc;
+
+static inline void *test_alloc_fn(void *self, void *ptr, size_t old_size, size_t new_size, size_t align) {
+    test_alloc *t = self;
+    if (new_size == 0) {
+        if (ptr != NULL) t->live--;
+        free(ptr);
+        return NULL;
+    }
+    if (++t->count == t->fail_at) return NULL;
+    void *p = NULL;
+    if (posix_memalign(&p, align < sizeof(void *) ? sizeof(void *) : align, new_size) != 0) return NULL;
+    if (ptr != NULL) {
+        memcpy(p, ptr, old_size < new_size ? old_size : new_size);
+        free(ptr);
+    } else {
+        t->live++;
+    }
+    return p;
+}
+
+static inline asc_ctx *test_ctx(const char *device, const char *mode) {
+    asc_ctx_options o = {.struct_size = sizeof o, .device = device, .mode = mode, .seed = 1};
+    asc_ctx *ctx = NULL;
+    assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
+    return ctx;
+}
+
+/* Ends the context and demands that nothing is still allocated. */
+static inline void test_ctx_end(asc_ctx *ctx) {
+    if (ctx->rt_destroy != NULL) ctx->rt_destroy(ctx);
+    ctx->rt_destroy = NULL;
+    ctx->rt = NULL;
+    assert_int_equal(ctx->mem.live_allocs, 0);
+    asc_ctx_destroy(ctx);
+}
+
+/* Path of a file under tests/data; static buffer. */
+static inline const char *test_data(const char *name) {
+    static char path[4096];
+    const char *root = getenv("ASC_TEST_DATA");
+    snprintf(path, sizeof path, "%s/%s", root != NULL ? root : "tests/data", name);
+    return path;
+}
+
+#define assert_ok(ctx, expr)                                                                                 \
+    do {                                                                                                     \
+        asc_status assert_ok_st = (expr);                                                                    \
+        if (assert_ok_st != ASC_OK)                                                                          \
+            fail_msg("%s: %s: %s", #expr, asc_status_name(assert_ok_st), asc_error_message(ctx));            \
+    } while (0)
+
+#endif
