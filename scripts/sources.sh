@@ -1,11 +1,12 @@
 #!/bin/sh
-# Lists the source files of one kind, in a stable order, for meson.build. Kinds: lib kernel avx2 avx512 cli test fuzz example bench.
+# Lists the source files of one kind, in a stable order, for meson.build. Kinds: inc lib kernel avx2 avx512 cli test fuzz example bench.
 # Files of src/backends/cpu/kernels/ hold fast kernels: *_avx2.c and *_avx512.c are compiled for those instructions.
 set -eu
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 find_c() { if [ -d "$1" ]; then find "$1" -name "$2" -type f | sort; fi; }
 case "$1" in
+inc) for d in src/*/; do case "$d" in src/cli/ | src/backends/) ;; *) echo "${d%/}" ;; esac; done ;;
 lib) find_c src '*.c' | grep -v -e '^src/cli/' -e '^src/backends/cpu/kernels/' || true ;;
 avx2) find_c src/backends/cpu/kernels '*_avx2.c' ;;
 avx512) find_c src/backends/cpu/kernels '*_avx512.c' ;;

@@ -1,0 +1,47 @@
+# The front door; Meson and Ninja do the work (scripts/build.sh). `make` alone lists the targets.
+# Variables: JOBS (parallel compile jobs), FUZZ_SECONDS (per fuzz target), PREFIX and DESTDIR (install).
+SHELL := /bin/sh
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+MODEL ?= models/SmolLM2-135M-Instruct.Q4_1.gguf
+export PREFIX DESTDIR JOBS FUZZ_SECONDS
+
+.PHONY: help build model demo check check-full bench goldens format docs install clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@echo 'ascribe: where did this model output come from?'; echo
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+
+build: ## install what is needed, compile to build/
+	@scripts/build.sh build
+
+model: ## fetch and verify the demonstration model (98 MB)
+	@scripts/install-deps.sh && scripts/fetch-model.sh
+
+demo: build model ## build, fetch a model, explain a sentence here and in demo.html
+	@scripts/demo.sh $(MODEL)
+
+check: build ## build, tests and tree checks; minutes on 2 cores
+	@scripts/check.sh
+
+check-full: ## also clang, sanitizers, valgrind, fuzzing, a fresh clone
+	@scripts/check-full.sh
+
+bench: build model ## measured speed and memory, as ratios
+	@build/ascribe bench $(MODEL)
+
+goldens: build ## DIR=folder [MODEL=file]: compare with third-party numbers
+	@scripts/goldens.sh "$(DIR)" "$(MODEL)"
+
+format: ## clang-format over the C sources
+	@scripts/install-deps.sh --full && git ls-files '*.c' '*.h' | xargs clang-format -i
+
+docs: build ## regenerate docs/ops.md, methods.md and cli.md from the program
+	@scripts/gen-docs.sh
+
+install: build ## PREFIX=/usr/local DESTDIR=: library, headers, program, man page
+	@scripts/install.sh
+
+clean: ## remove the build folders (the model stays)
+	@rm -rf build build-clang build-san build-fuzz
