@@ -1,4 +1,5 @@
-/* harness.h - what every unit test includes: cmocka, a fresh context per test, and an allocator that fails on demand. */
+/* harness.h - what every unit test includes: cmocka, a fresh context per test, and an allocator that fails on
+ * demand. */
 #ifndef ASC_TEST_HARNESS_H
 #define ASC_TEST_HARNESS_H
 

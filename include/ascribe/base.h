@@ -114,8 +114,8 @@ typedef struct asc_ctx_options {
 typedef struct asc_ctx asc_ctx;
 
 /* Makes a context. The caller owns it and ends it with asc_ctx_destroy after everything made in it.
- * Errors: INVALID_ARGUMENT (unknown device, mode or isa: out_ctx still receives a context, only good for reading
- * the message), RESOURCE_EXHAUSTED (out_ctx is NULL). */
+ * Errors: INVALID_ARGUMENT (unknown device, mode or isa: out_ctx still receives a context, only good for
+ * reading the message), RESOURCE_EXHAUSTED (out_ctx is NULL). */
 ASC_API ASC_MUST_USE asc_status asc_ctx_create(const asc_ctx_options *opts, asc_ctx **out_ctx);
 ASC_API void asc_ctx_destroy(asc_ctx *ctx); /* NULL is accepted */
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 typedef struct header {
-    size_t size;   /* bytes the caller asked for */
-    size_t total;  /* bytes of the whole block */
+    size_t size;  /* bytes the caller asked for */
+    size_t total; /* bytes of the whole block */
     uint32_t tag;
     uint32_t lead; /* bytes from the start of the block to the data */
     uint64_t align;
@@ -40,7 +40,8 @@ static void *alloc_block(asc_ctx *ctx, asc_mem_tag tag, size_t bytes, size_t ali
     char *p = ctx->alloc(ctx->alloc_self, NULL, 0, total, align);
     if (p == NULL) return no_memory(ctx, tag, bytes);
     header *h = header_of(p + lead);
-    *h = (header){.size = bytes, .total = total, .tag = (uint32_t)tag, .lead = (uint32_t)lead, .align = align};
+    *h =
+        (header){.size = bytes, .total = total, .tag = (uint32_t)tag, .lead = (uint32_t)lead, .align = align};
     count(ctx, tag, total, 0);
     ctx->mem.live_allocs++;
     return p + lead;
@@ -92,7 +93,8 @@ char *asc_strdup_view(asc_ctx *ctx, asc_mem_tag tag, asc_view v) {
     return p;
 }
 
-asc_status asc_grow(asc_ctx *ctx, asc_mem_tag tag, void **array, size_t *capacity, size_t need, size_t elem_size) {
+asc_status asc_grow(asc_ctx *ctx, asc_mem_tag tag, void **array, size_t *capacity, size_t need,
+                    size_t elem_size) {
     if (need <= *capacity) return ASC_OK;
     size_t cap = *capacity + *capacity / 2 + 8, bytes;
     if (cap < need) cap = need;
@@ -136,7 +138,8 @@ void asc_arena_deinit(asc_arena *a) {
 
 void asc_arena_reset(asc_arena *a) {
     if (a->head == NULL) return;
-    asc_arena_block *keep = a->head, *b = keep->next; /* blocks grow, so the head is the largest or nearly so */
+    asc_arena_block *keep = a->head,
+                    *b = keep->next; /* blocks grow, so the head is the largest or nearly so */
     while (b != NULL) {
         asc_arena_block *next = b->next;
         asc_free(a->ctx, b);

@@ -31,8 +31,8 @@ struct asc_ctx {
     int isa; /* asc_isa, see cpu.h */
     char device_name[32];
     char mode_name[32];
-    struct asc_runtime *rt;                     /* owned; NULL until the first tensor */
-    void (*rt_destroy)(struct asc_ctx *ctx);    /* set with rt */
+    struct asc_runtime *rt;                  /* owned; NULL until the first tensor */
+    void (*rt_destroy)(struct asc_ctx *ctx); /* set with rt */
 };
 
 /* Records an error and returns its code: `return ASC_FAIL(ctx, ASC_NOT_FOUND, "no tensor '%s'", name);`

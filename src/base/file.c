@@ -10,10 +10,11 @@
 #include <unistd.h>
 
 static asc_status from_errno(asc_ctx *ctx, int err, const char *what, const char *path) {
-    asc_status code = err == ENOENT || err == ENOTDIR  ? ASC_NOT_FOUND
+    asc_status code = err == ENOENT || err == ENOTDIR                 ? ASC_NOT_FOUND
                       : err == EACCES || err == EPERM || err == EROFS ? ASC_PERMISSION_DENIED
-                      : err == ENOMEM || err == ENOSPC || err == EDQUOT || err == EMFILE ? ASC_RESOURCE_EXHAUSTED
-                                                                                         : ASC_UNKNOWN;
+                      : err == ENOMEM || err == ENOSPC || err == EDQUOT || err == EMFILE
+                          ? ASC_RESOURCE_EXHAUSTED
+                          : ASC_UNKNOWN;
     ASC_FAIL(ctx, code, "cannot %s '%s': %s", what, path, strerror(err));
     if (err == ENOENT) asc_hint(ctx, "check the path");
     if (err == EACCES || err == EPERM) asc_hint(ctx, "check the permissions of the file and its folder");
@@ -85,8 +86,8 @@ asc_status asc_map_check(asc_ctx *ctx, const asc_map *m) {
     if (m->addr == NULL) return ASC_OK;
     if (fstat(m->fd, &s) != 0) return from_errno(ctx, errno, "read", m->path);
     if ((size_t)s.st_size >= m->size) return ASC_OK;
-    ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "'%s' shrank from %zu to %lld bytes while in use", m->path, m->size,
-             (long long)s.st_size);
+    ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "'%s' shrank from %zu to %lld bytes while in use", m->path,
+             m->size, (long long)s.st_size);
     return asc_hint(ctx, "leave the file alone while it is in use, then run again");
 }
 

@@ -1,4 +1,5 @@
-/* hash.h - SHA-256 for files and results (by nettle), a fast 64-bit hash for tables, a counter-based generator. */
+/* hash.h - SHA-256 for files and results (by nettle), a fast 64-bit hash for tables, a counter-based
+ * generator. */
 #ifndef ASC_HASH_H
 #define ASC_HASH_H
 

@@ -1,5 +1,6 @@
-/* json.h - reading through jansson (strict: UTF-8 checked, duplicate keys refused, depth limited) and a small writer
- * with stable key order and shortest round-trip numbers. The only file pair that knows the JSON library. */
+/* json.h - reading through jansson (strict: UTF-8 checked, duplicate keys refused, depth limited) and a small
+ * writer with stable key order and shortest round-trip numbers. The only file pair that knows the JSON
+ * library. */
 #ifndef ASC_JSON_H
 #define ASC_JSON_H
 
@@ -12,11 +13,17 @@ ASC_MUST_USE asc_status asc_json_parse(asc_ctx *ctx, const char *text, size_t le
 void asc_json_free(asc_json *root);
 
 typedef enum asc_json_type {
-    ASC_JSON_NULL, ASC_JSON_BOOL, ASC_JSON_INT, ASC_JSON_REAL, ASC_JSON_STRING, ASC_JSON_ARRAY, ASC_JSON_OBJECT
+    ASC_JSON_NULL,
+    ASC_JSON_BOOL,
+    ASC_JSON_INT,
+    ASC_JSON_REAL,
+    ASC_JSON_STRING,
+    ASC_JSON_ARRAY,
+    ASC_JSON_OBJECT
 } asc_json_type;
-asc_json_type asc_json_typeof(const asc_json *j); /* NULL pointer counts as ASC_JSON_NULL */
+asc_json_type asc_json_typeof(const asc_json *j);                   /* NULL pointer counts as ASC_JSON_NULL */
 const asc_json *asc_json_get(const asc_json *obj, const char *key); /* NULL when absent or not an object */
-size_t asc_json_len(const asc_json *j);                             /* elements of an array or object, else 0 */
+size_t asc_json_len(const asc_json *j); /* elements of an array or object, else 0 */
 const asc_json *asc_json_at(const asc_json *array, size_t i);
 bool asc_json_bool(const asc_json *j, bool fallback);
 int64_t asc_json_int(const asc_json *j, int64_t fallback);

@@ -1,5 +1,6 @@
-/* json_read.c - reading JSON through jansson. jansson keeps its own memory (its hooks are process-wide, and this
- * library has no globals), so a document is not counted in the context's tags; callers bound its size instead. */
+/* json_read.c - reading JSON through jansson. jansson keeps its own memory (its hooks are process-wide, and
+ * this library has no globals), so a document is not counted in the context's tags; callers bound its size
+ * instead. */
 #include "json.h"
 #include "view.h"
 #include <jansson.h>
@@ -29,14 +30,21 @@ void asc_json_free(asc_json *root) {
 asc_json_type asc_json_typeof(const asc_json *j) {
     if (j == NULL) return ASC_JSON_NULL;
     switch (json_typeof(in(j))) {
-    case JSON_OBJECT: return ASC_JSON_OBJECT;
-    case JSON_ARRAY: return ASC_JSON_ARRAY;
-    case JSON_STRING: return ASC_JSON_STRING;
-    case JSON_INTEGER: return ASC_JSON_INT;
-    case JSON_REAL: return ASC_JSON_REAL;
+    case JSON_OBJECT:
+        return ASC_JSON_OBJECT;
+    case JSON_ARRAY:
+        return ASC_JSON_ARRAY;
+    case JSON_STRING:
+        return ASC_JSON_STRING;
+    case JSON_INTEGER:
+        return ASC_JSON_INT;
+    case JSON_REAL:
+        return ASC_JSON_REAL;
     case JSON_TRUE:
-    case JSON_FALSE: return ASC_JSON_BOOL;
-    case JSON_NULL: break;
+    case JSON_FALSE:
+        return ASC_JSON_BOOL;
+    case JSON_NULL:
+        break;
     }
     return ASC_JSON_NULL;
 }
@@ -47,7 +55,9 @@ const asc_json *asc_json_get(const asc_json *obj, const char *key) {
 
 size_t asc_json_len(const asc_json *j) {
     if (j == NULL) return 0;
-    return json_is_array(in(j)) ? json_array_size(in(j)) : json_is_object(in(j)) ? json_object_size(in(j)) : 0;
+    return json_is_array(in(j))    ? json_array_size(in(j))
+           : json_is_object(in(j)) ? json_object_size(in(j))
+                                   : 0;
 }
 
 const asc_json *asc_json_at(const asc_json *array, size_t i) {

@@ -17,7 +17,9 @@ static inline bool asc_view_eqs(asc_view a, const char *s) { return asc_view_eq(
 static inline bool asc_view_starts(asc_view a, asc_view p) {
     return a.len >= p.len && (p.len == 0 || memcmp(a.ptr, p.ptr, p.len) == 0);
 }
-static inline asc_view asc_view_cut(asc_view a, size_t most) { return (asc_view){a.ptr, a.len < most ? a.len : most}; }
+static inline asc_view asc_view_cut(asc_view a, size_t most) {
+    return (asc_view){a.ptr, a.len < most ? a.len : most};
+}
 int asc_view_cmp(asc_view a, asc_view b); /* bytewise order */
 
 /* Decodes one code point at p[0..n), n >= 1. Returns its length in bytes and the code point.

@@ -50,10 +50,10 @@ typedef enum asc_dtype {
 
 typedef struct asc_dtype_info {
     const char *name;
-    int ggml_type;            /* number in GGUF files, -1 = none */
+    int ggml_type; /* number in GGUF files, -1 = none */
     int block_elems, block_bytes;
-    bool is_float, is_int;    /* plain numbers of one element a block; both false for block formats and bool */
-    bool is_weight_only;      /* block formats, f16, bf16: stored in files, expanded to f32 before arithmetic */
+    bool is_float, is_int; /* plain numbers of one element a block; both false for block formats and bool */
+    bool is_weight_only;   /* block formats, f16, bf16: stored in files, expanded to f32 before arithmetic */
 } asc_dtype_info;
 
 const asc_dtype_info *asc_dtype_of(asc_dtype t);
@@ -63,7 +63,8 @@ int asc_dtype_from_ggml(uint32_t type);    /* -1 = unknown */
 bool asc_dtype_bytes(asc_dtype t, int64_t n, size_t *out);
 
 /* Expands n elements (a whole number of blocks) stored as `t` to f32, bit-equal to the format's definition.
- * NULL for types that cannot be expanded (i8, i16, i32, i64, f64, bool, q8_1, q8_k). Pure; no alignment is needed of src. */
+ * NULL for types that cannot be expanded (i8, i16, i32, i64, f64, bool, q8_1, q8_k). Pure; no alignment is
+ * needed of src. */
 typedef void (*asc_expand_fn)(const void *src, float *dst, int64_t n);
 asc_expand_fn asc_dtype_expand(asc_dtype t);
 

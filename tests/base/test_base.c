@@ -116,9 +116,12 @@ static void unknown_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counters_return_to_zero), cmocka_unit_test(utf8_subparts),
-        cmocka_unit_test(known_hashes),            cmocka_unit_test(json_round_trip),
-        cmocka_unit_test(bad_files),               cmocka_unit_test(unknown_names),
+        cmocka_unit_test(counters_return_to_zero),
+        cmocka_unit_test(utf8_subparts),
+        cmocka_unit_test(known_hashes),
+        cmocka_unit_test(json_round_trip),
+        cmocka_unit_test(bad_files),
+        cmocka_unit_test(unknown_names),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* replay.c - runs a fuzz target over the files of a folder (its seeds and every past crash), without libFuzzer. */
+/* replay.c - runs a fuzz target over the files of a folder (its seeds and every past crash), without
+ * libFuzzer. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
