@@ -39,7 +39,8 @@
     X(IQ1_M, "iq1_m", 29, 256, 56)                                                                           \
     X(TQ1_0, "tq1_0", 34, 256, 54)                                                                           \
     X(TQ2_0, "tq2_0", 35, 256, 66)                                                                           \
-    X(MXFP4, "mxfp4", 39, 32, 17)
+    X(MXFP4, "mxfp4", 39, 32, 17)                                                                            \
+    X(NVFP4, "nvfp4", 40, 64, 36)
 
 typedef enum asc_dtype {
 #define ASC_DTYPE_ENUM(e, name, ggml, elems, bytes) ASC_DTYPE_##e,
