@@ -3,7 +3,8 @@
 
 /* What the X-macro rows cannot say. */
 #define IS_FLOAT(t) ((t) == ASC_DTYPE_F32 || (t) == ASC_DTYPE_F64)
-#define IS_INT(t) ((t) == ASC_DTYPE_I8 || (t) == ASC_DTYPE_I16 || (t) == ASC_DTYPE_I32 || (t) == ASC_DTYPE_I64)
+#define IS_INT(t)                                                                                            \
+    ((t) == ASC_DTYPE_I8 || (t) == ASC_DTYPE_I16 || (t) == ASC_DTYPE_I32 || (t) == ASC_DTYPE_I64)
 #define IS_SMALL_FLOAT(t) ((t) == ASC_DTYPE_F16 || (t) == ASC_DTYPE_BF16)
 
 static const asc_dtype_info infos[ASC_N_DTYPES] = {
@@ -44,33 +45,10 @@ bool asc_dtype_bytes(asc_dtype t, int64_t n, size_t *out) {
 }
 
 asc_expand_fn asc_dtype_expand(asc_dtype t) {
-    switch (t) {
-    case ASC_DTYPE_F32: return asc_expand_f32;
-    case ASC_DTYPE_F16: return asc_expand_f16;
-    case ASC_DTYPE_BF16: return asc_expand_bf16;
-    case ASC_DTYPE_Q4_0: return asc_expand_q4_0;
-    case ASC_DTYPE_Q4_1: return asc_expand_q4_1;
-    case ASC_DTYPE_Q5_0: return asc_expand_q5_0;
-    case ASC_DTYPE_Q5_1: return asc_expand_q5_1;
-    case ASC_DTYPE_Q8_0: return asc_expand_q8_0;
-    case ASC_DTYPE_Q2_K: return asc_expand_q2_k;
-    case ASC_DTYPE_Q3_K: return asc_expand_q3_k;
-    case ASC_DTYPE_Q4_K: return asc_expand_q4_k;
-    case ASC_DTYPE_Q5_K: return asc_expand_q5_k;
-    case ASC_DTYPE_Q6_K: return asc_expand_q6_k;
-    case ASC_DTYPE_IQ2_XXS: return asc_expand_iq2_xxs;
-    case ASC_DTYPE_IQ2_XS: return asc_expand_iq2_xs;
-    case ASC_DTYPE_IQ2_S: return asc_expand_iq2_s;
-    case ASC_DTYPE_IQ3_XXS: return asc_expand_iq3_xxs;
-    case ASC_DTYPE_IQ3_S: return asc_expand_iq3_s;
-    case ASC_DTYPE_IQ1_S: return asc_expand_iq1_s;
-    case ASC_DTYPE_IQ1_M: return asc_expand_iq1_m;
-    case ASC_DTYPE_IQ4_NL: return asc_expand_iq4_nl;
-    case ASC_DTYPE_IQ4_XS: return asc_expand_iq4_xs;
-    case ASC_DTYPE_TQ1_0: return asc_expand_tq1_0;
-    case ASC_DTYPE_TQ2_0: return asc_expand_tq2_0;
-    case ASC_DTYPE_MXFP4: return asc_expand_mxfp4;
-    case ASC_DTYPE_NVFP4: return asc_expand_nvfp4;
-    default: return NULL;
-    }
+    static const asc_expand_fn fns[ASC_N_DTYPES] = {
+#define FN(e, type) [ASC_DTYPE_##e] = asc_expand_##type,
+        ASC_EXPAND_TABLE(FN)
+#undef FN
+    };
+    return fns[t];
 }

@@ -19,14 +19,15 @@ static inline float asc_f32_of_bits(uint32_t u) {
     return f;
 }
 
-/* Both the normal and the subnormal result are computed and one is picked, so that a loop of these has no branch.
- * No intermediate is a binary32 subnormal: those are slow, and lost where the CPU flushes them. */
+/* Both the normal and the subnormal result are computed and one is picked, so that a loop of these has no
+ * branch. No intermediate is a binary32 subnormal: those are slow, and lost where the CPU flushes them. */
 static inline float asc_f16_to_f32(uint16_t h) {
     const int32_t one_exp = 1 << 23, top = 31 << 23;
-    int32_t mag = (int32_t)(h & 0x7FFFu) << 13;                  /* exponent and fraction in their binary32 places */
-    int32_t normal = mag + 112 * one_exp;                        /* bias 15 -> 127 */
-    normal += mag >= top ? 112 * one_exp : 0;                    /* infinity and NaN: exponent 255 */
-    float sub = asc_f32_of_bits((uint32_t)(mag + 113 * one_exp)) - 0x1p-14f; /* (1 + m) 2^-14 - 2^-14 = m 2^-14 */
+    int32_t mag = (int32_t)(h & 0x7FFFu) << 13; /* exponent and fraction in their binary32 places */
+    int32_t normal = mag + 112 * one_exp;       /* bias 15 -> 127 */
+    normal += mag >= top ? 112 * one_exp : 0;   /* infinity and NaN: exponent 255 */
+    /* (1 + m) 2^-14 - 2^-14 = m 2^-14 */
+    float sub = asc_f32_of_bits((uint32_t)(mag + 113 * one_exp)) - 0x1p-14f;
     uint32_t bits = mag < one_exp ? asc_f32_bits(sub) : (uint32_t)normal;
     return asc_f32_of_bits(bits | (uint32_t)(h & 0x8000u) << 16);
 }
@@ -38,7 +39,7 @@ static inline uint16_t asc_f32_to_f16(float f) {
     } else if (a >= 0x477FF000u) {
         h = 0x7C00u; /* 65520 and above round to infinity */
     } else if (a < 0x38800000u) {
-        /* Below 2^-14: adding 0.5, whose last bit is worth 2^-24, makes the FPU round to a multiple of 2^-24. */
+        /* Below 2^-14: 0.5, whose last bit is worth 2^-24, makes the FPU round to a multiple of that. */
         h = asc_f32_bits(asc_f32_of_bits(a) + 0.5f) - 0x3F000000u;
     } else {
         h = (a - (112u << 23) + 0xFFFu + ((a >> 13) & 1u)) >> 13;
@@ -50,7 +51,8 @@ static inline float asc_bf16_to_f32(uint16_t h) { return asc_f32_of_bits((uint32
 
 static inline uint16_t asc_f32_to_bf16(float f) {
     uint32_t bits = asc_f32_bits(f);
-    if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return (uint16_t)((bits >> 16) | 0x40u); /* NaN stays NaN, quiet */
+    /* NaN stays NaN, made quiet. */
+    if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return (uint16_t)((bits >> 16) | 0x40u);
     return (uint16_t)((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 }
 

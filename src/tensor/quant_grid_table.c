@@ -1,6 +1,6 @@
 /* table: the grids of the iq1, iq2 and iq3 formats, as packed levels */
-/* See quant.h and quant_iq.c. The points are fixed by the file format; numbers from the PyPI package gguf 0.19.0, re-packed to 16 bits a point,
- * the first element's level in the lowest bits. */
+/* See quant.h and quant_iq.c. The points are fixed by the file format; numbers from the PyPI package gguf
+ * 0.19.0, re-packed to 16 bits a point, the first element's level in the lowest bits. */
 #include "quant.h"
 
 /* clang-format off */

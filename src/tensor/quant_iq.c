@@ -1,6 +1,7 @@
-/* quant_iq.c - vector-quantised formats: runs of 8 or 4 elements are looked up in a grid of small levels, then
- * signed and scaled. iq2_* and iq3_* store magnitudes and signs apart; iq1_* store -1, 0, 1 plus a shared shift.
- * Grids hold levels, not values; a level becomes a value by arithmetic on all bytes of a word at once. */
+/* quant_iq.c - vector-quantised formats: runs of 8 or 4 elements are looked up in a grid of small levels,
+ * then signed and scaled. iq2_* and iq3_* store magnitudes and signs apart; iq1_* store -1, 0, 1 plus a
+ * shared shift. Grids hold levels, not values; a level becomes a value by arithmetic on all bytes of a word
+ * at once. */
 #include "quant.h"
 
 /* Spreads 8 levels of 2 bits to 8 bytes. */
@@ -125,7 +126,8 @@ static inline void ternary8(uint16_t g, float d, float shift, float *restrict ds
     for (int i = 0; i < 8; i++) dst[i] = d * ((float)((int)byte[i] - 1) + shift);
 }
 
-ASC_EXPAND(iq1_s) { /* d, index low bytes [32], per 32 elements a word: 4 x 3 high bits, 3-bit scale, shift sign */
+ASC_EXPAND(
+    iq1_s) { /* d, index low bytes [32], per 32 elements a word: 4 x 3 high bits, 3-bit scale, shift sign */
     const uint8_t *restrict p = src;
     for (int64_t b = 0; b < n / 256; b++, p += 50) {
         float d = asc_load_f16(p);
@@ -139,7 +141,8 @@ ASC_EXPAND(iq1_s) { /* d, index low bytes [32], per 32 elements a word: 4 x 3 hi
     }
 }
 
-ASC_EXPAND(iq1_m) { /* index low bytes [32], per 8 elements a nibble (3 high bits, shift sign) [16], scales [8] */
+ASC_EXPAND(
+    iq1_m) { /* index low bytes [32], per 8 elements a nibble (3 high bits, shift sign) [16], scales [8] */
     const uint8_t *restrict p = src;
     for (int64_t b = 0; b < n / 256; b++, p += 56) {
         unsigned s[4];

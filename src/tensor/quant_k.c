@@ -33,8 +33,9 @@ ASC_EXPAND(q3_k) { /* hmask[32], qs[64], scales[12], d */
     }
 }
 
-/* Eight 6-bit scales and eight 6-bit minima in 12 bytes: bytes 0-3 and 4-7 hold the first four of each in their low
- * six bits and, above, the top two bits of the last four; bytes 8-11 hold the low nibbles of the last four. */
+/* Eight 6-bit scales and eight 6-bit minima in 12 bytes: bytes 0-3 and 4-7 hold the first four of each in
+ * their low six bits and, above, the top two bits of the last four; bytes 8-11 hold the low nibbles of the
+ * last four. */
 static inline void scales_6bit(const uint8_t *s, uint8_t sc[8], uint8_t mn[8]) {
     for (int i = 0; i < 4; i++) {
         sc[i] = s[i] & 63;
@@ -71,7 +72,8 @@ ASC_EXPAND(q5_k) { /* d, dmin, scales[12], qh[32], qs[128] */
             float d0 = d * (float)sc[2 * k], d1 = d * (float)sc[2 * k + 1];
             float m0 = dmin * (float)mn[2 * k], m1 = dmin * (float)mn[2 * k + 1];
             uint8_t b0 = (uint8_t)(1 << 2 * k), b1 = (uint8_t)(2 << 2 * k);
-            for (int i = 0; i < 32; i++) dst[i] = d0 * (float)((q[i] & 15) | ((h[i] & b0) != 0 ? 16 : 0)) - m0;
+            for (int i = 0; i < 32; i++)
+                dst[i] = d0 * (float)((q[i] & 15) | ((h[i] & b0) != 0 ? 16 : 0)) - m0;
             for (int i = 0; i < 32; i++) {
                 dst[32 + i] = d1 * (float)((q[i] >> 4) | ((h[i] & b1) != 0 ? 16 : 0)) - m1;
             }

@@ -3,7 +3,8 @@
 #include "quant.h"
 
 /* The non-uniform levels of iq4_nl and iq4_xs (values: gguf 0.19, IQ4_NL). */
-static const float iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+static const float iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                     1,    13,   25,  38,  53,  69,  89,  113};
 /* FP4 E2M1 times two (OCP Microscaling Formats 1.0, table 5); the scales below carry the other half. */
 static const float fp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
@@ -19,7 +20,8 @@ static inline void look_up(const float *values, float d, const uint8_t *q, int h
 
 ASC_EXPAND(iq4_nl) { /* d, qs[16] */
     const uint8_t *restrict p = src;
-    for (int64_t b = 0; b < n / 32; b++, p += 18, dst += 32) look_up(iq4_values, asc_load_f16(p), p + 2, 16, dst);
+    for (int64_t b = 0; b < n / 32; b++, p += 18, dst += 32)
+        look_up(iq4_values, asc_load_f16(p), p + 2, 16, dst);
 }
 
 ASC_EXPAND(iq4_xs) { /* d, scales_h (u16: 8 x 2 bits), scales_l[4] (8 nibbles), qs[128] */
@@ -41,7 +43,8 @@ static inline float half_e8m0(uint8_t e) {
 
 ASC_EXPAND(mxfp4) { /* e, qs[16] */
     const uint8_t *restrict p = src;
-    for (int64_t b = 0; b < n / 32; b++, p += 17, dst += 32) look_up(fp4_values, half_e8m0(p[0]), p + 1, 16, dst);
+    for (int64_t b = 0; b < n / 32; b++, p += 17, dst += 32)
+        look_up(fp4_values, half_e8m0(p[0]), p + 1, 16, dst);
 }
 
 /* Half of an unsigned E4M3 scale (bias 7); the top bit is ignored, and 0x7F, the NaN, counts as zero. */
@@ -59,8 +62,8 @@ ASC_EXPAND(nvfp4) { /* scales[4], one for each 16 elements; qs[32], 8 bytes for 
     }
 }
 
-/* A byte holds trits t0..t4 as the fraction 0.t0 t1 t2 t3 t4 (base 3) of 256: multiplying by 3^k modulo 256 brings
- * t_k to the front, and the whole part of three times the fraction is t_k. */
+/* A byte holds trits t0..t4 as the fraction 0.t0 t1 t2 t3 t4 (base 3) of 256: multiplying by 3^k modulo 256
+ * brings t_k to the front, and the whole part of three times the fraction is t_k. */
 static inline void trits(const uint8_t *restrict q, int bytes, unsigned power, float d, float *restrict dst) {
     for (int i = 0; i < bytes; i++) {
         int front = (int)(q[i] * power & 255u);

@@ -1,5 +1,5 @@
-/* test_dequant.c - element types: the table, f16 and bf16 over their whole range, and every expansion against blocks
- * that another program expanded (tests/data/goldens/gguf_dequant.jsonl), bit by bit. */
+/* test_dequant.c - element types: the table, f16 and bf16 over their whole range, and every expansion against
+ * blocks that another program expanded (tests/data/goldens/gguf_dequant.jsonl), bit by bit. */
 #include "dtype.h"
 #include "file.h"
 #include "half.h"
@@ -72,7 +72,8 @@ static void test_goldens(void **state) {
     }
     for (int t = 0; t < ASC_N_DTYPES; t++) {
         bool can = asc_dtype_expand((asc_dtype)t) != NULL;
-        if (can != seen[t]) fail_msg("%s: expands %d, in the goldens %d", asc_dtype_of((asc_dtype)t)->name, can, seen[t]);
+        if (can != seen[t])
+            fail_msg("%s: expands %d, in the goldens %d", asc_dtype_of((asc_dtype)t)->name, can, seen[t]);
         types += seen[t];
     }
     assert_int_equal(types, 26);
@@ -120,8 +121,10 @@ static void test_f16(void **state) {
         unsigned exp = h >> 10 & 31u, frac = h & 1023u;
         assert_int_equal(asc_f32_bits(f) >> 31, h >> 15);
         if (exp == 31) {
-            if (frac == 0) assert_true(isinf(f));
-            else assert_true(isnan(f) && (asc_f32_bits(f) >> 13 & 1023u) == frac);
+            if (frac == 0)
+                assert_true(isinf(f));
+            else
+                assert_true(isnan(f) && (asc_f32_bits(f) >> 13 & 1023u) == frac);
             assert_int_equal(asc_f32_to_f16(f), frac == 0 ? h : (h | 0x200u));
             continue;
         }
