@@ -1,0 +1,78 @@
+#!/bin/sh
+# Everything that `make check` is too short for. Steps run one after the other and all of them run, also after a
+# failure; the last line counts steps. check-full.sh [STEP...] runs some of: gcc clang san valgrind fuzz clone
+set -u
+cd "$(dirname "$0")/.." || exit 1
+scripts/install-deps.sh --full || exit 1
+steps=${*:-gcc clang san valgrind fuzz clone}
+: "${ASC_MODEL:=$PWD/models/SmolLM2-135M-Instruct.Q4_1.gguf}"
+export ASC_MODEL
+tiny=$(find tests/data -name '*.gguf' 2>/dev/null | grep -i llama | sort | head -n 1)
+
+run_gcc() { scripts/build.sh build && scripts/check.sh; }
+
+run_clang() { CC=clang scripts/build.sh build-clang && scripts/run-tests.sh --build build-clang; }
+
+# The address and undefined-behaviour sanitizers end the program at the first finding. A leak is a finding. Warnings
+# are no errors here: the instrumentation makes gcc see overflows that cannot happen.
+run_san() {
+    CC=gcc scripts/build.sh build-san -Dwerror=false -Dbuildtype=debug -Doptimization=1 -Db_sanitize=address,undefined \
+        -Dc_args=-fno-sanitize-recover=undefined || return 1
+    UBSAN_OPTIONS=print_stacktrace=1 scripts/run-tests.sh --build build-san -- --timeout-multiplier 10
+}
+
+# One whole explanation of a tiny model. Valgrind's processor has no AVX-512, which also tries that choice; the
+# library's matrix code is made at run time, hence --smc-check.
+run_valgrind() {
+    [ -n "$tiny" ] || { echo "no tiny model under tests/data"; return 1; }
+    scripts/build.sh build || return 1
+    valgrind --quiet --smc-check=all --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=9 \
+        build/ascribe explain "$tiny" --prompt "The capital" --target " of" --threads 1 --json - >/dev/null
+}
+
+# Each target runs on its seeds and on what earlier runs found; a crash leaves its input in build-fuzz/.
+run_fuzz() {
+    CC=clang scripts/build.sh build-fuzz -Dfuzz=true -Dtests=false -Db_sanitize=address,undefined -Db_lundef=false \
+        -Dwerror=false -Dbuildtype=debug -Doptimization=1 -Dc_args=-fno-sanitize-recover=undefined || return 1
+    bad=0
+    for source in $(scripts/sources.sh fuzz); do
+        name=$(basename "$source" .c)
+        mkdir -p "build-fuzz/corpus/$name"
+        printf '%s: ' "$name"
+        if build-fuzz/"$name" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=20 -rss_limit_mb=3000 -verbosity=0 \
+            -print_final_stats=1 -artifact_prefix="build-fuzz/$name-" "build-fuzz/corpus/$name" \
+            "tests/fuzz/seeds/$name" >"build-fuzz/$name.log" 2>&1; then
+            sed -n 's/^stat::number_of_executed_units: */inputs tried: /p' "build-fuzz/$name.log"
+        else
+            echo "FAILED; see build-fuzz/$name.log"
+            tail -n 25 "build-fuzz/$name.log"
+            bad=1
+        fi
+    done
+    return $bad
+}
+
+# What a newcomer and continuous integration do: a fresh clone of what is committed.
+run_clone() {
+    dir=$(mktemp -d) || return 1
+    git clone --quiet . "$dir/ascribe" && (unset ASC_MODEL && cd "$dir/ascribe" && bash .ci/run)
+    status=$?
+    rm -rf "$dir"
+    return $status
+}
+
+passed=0 failed=0
+for step in $steps; do
+    echo "=== $step"
+    start=$(date +%s)
+    if "run_$step"; then
+        verdict=passed passed=$((passed + 1))
+    else
+        verdict=FAILED failed=$((failed + 1))
+    fi
+    summary="${summary-}$(printf '%-9s %s after %s s' "$step" "$verdict" $(($(date +%s) - start)))
+"
+done
+printf '=== steps\n%s' "$summary"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
