@@ -152,7 +152,7 @@ def rule_finished(files):
 
 
 def rule_readmes(files):
-    folders = sorted({os.path.dirname(p) for p in files if p.startswith("src/") and is_code(p)})
+    folders = sorted({os.path.dirname(p) for p in files if p.startswith("src/") and p.endswith(".c")})
     for folder in folders:
         readme = folder + "/README.md"
         if readme not in files:

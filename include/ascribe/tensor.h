@@ -1,11 +1,12 @@
 /* ascribe/tensor.h - values of a computation.
  *
- * A tensor is a node of a recorded computation: ops make new tensors and never change one. When it is computed is the
- * business of the context's mode: "eager" computes at once, "deferred" when a value is read or asc_run is called.
- * Ownership: every tensor belongs to the scope that was open when it was made and dies with it, so model code never
- * frees anything. asc_keep hands a tensor to the surrounding scope. The outermost scope is the context.
- * Errors: an op never returns NULL. After an error it returns a poisoned tensor, later ops pass it on, and the next
- * boundary (asc_run, asc_read_*, asc_scope_end) returns the status of the first error.
+ * A tensor is a node of a recorded computation: ops make new tensors and never change one. When it is
+ * computed is the business of the context's mode: "eager" computes at once, "deferred" when a value is read
+ * or asc_run is called. Ownership: every tensor belongs to the scope that was open when it was made and dies
+ * with it, so model code never frees anything. asc_keep hands a tensor to the surrounding scope. The
+ * outermost scope is the context. Errors: an op never returns NULL. After an error it returns a poisoned
+ * tensor, later ops pass it on, and the next boundary (asc_run, asc_read_*, asc_scope_end) returns the status
+ * of the first error.
  */
 #ifndef ASCRIBE_TENSOR_H
 #define ASCRIBE_TENSOR_H
@@ -30,8 +31,8 @@ typedef struct asc_shape {
 
 typedef struct asc_tensor asc_tensor;
 
-/* Scopes nest. asc_scope_end frees every tensor made since the matching begin, except kept ones, and returns the first
- * error recorded by an op inside it (ASC_OK if none). */
+/* Scopes nest. asc_scope_end frees every tensor made since the matching begin, except kept ones, and returns
+ * the first error recorded by an op inside it (ASC_OK if none). */
 ASC_API void asc_scope_begin(asc_ctx *ctx);
 ASC_API ASC_MUST_USE asc_status asc_scope_end(asc_ctx *ctx);
 /* Moves t to the scope around the current one; returns t. */
@@ -39,7 +40,8 @@ ASC_API asc_tensor *asc_keep(asc_ctx *ctx, asc_tensor *t);
 
 /* Leaves, copied from host memory (row-major; the number of elements is that of the shape). */
 ASC_API asc_tensor *asc_from_f32(asc_ctx *ctx, asc_shape shape, const float *data);
-ASC_API asc_tensor *asc_from_f64(asc_ctx *ctx, asc_shape shape, const double *data); /* rounded to f32 but on the reference device */
+ASC_API asc_tensor *asc_from_f64(asc_ctx *ctx, asc_shape shape,
+                                 const double *data); /* rounded to f32 but on the reference device */
 ASC_API asc_tensor *asc_from_i32(asc_ctx *ctx, asc_shape shape, const int32_t *data);
 
 ASC_API asc_shape asc_tensor_shape(const asc_tensor *t);
@@ -53,9 +55,10 @@ ASC_API ASC_MUST_USE asc_status asc_read_f32(asc_ctx *ctx, asc_tensor *t, float 
 ASC_API ASC_MUST_USE asc_status asc_read_f64(asc_ctx *ctx, asc_tensor *t, double *out, size_t n);
 ASC_API ASC_MUST_USE asc_status asc_read_i32(asc_ctx *ctx, asc_tensor *t, int32_t *out, size_t n);
 
-/* Gradients of the scalar (or, with seed, of sum(seed * y)) y with respect to xs, as recorded ops; out_grads[i] has
- * the shape of xs[i] (zeros where y does not depend on it). seed NULL needs a y of one element. The whole path from xs
- * to y must have been recorded in scopes that are still open. Errors poison the results. */
+/* Gradients of the scalar (or, with seed, of sum(seed * y)) y with respect to xs, as recorded ops;
+ * out_grads[i] has the shape of xs[i] (zeros where y does not depend on it). seed NULL needs a y of one
+ * element. The whole path from xs to y must have been recorded in scopes that are still open. Errors poison
+ * the results. */
 ASC_API void asc_grad(asc_ctx *ctx, asc_tensor *y, asc_tensor *seed, asc_tensor *const *xs, size_t n,
                       asc_tensor **out_grads);
 

@@ -1,5 +1,5 @@
-/* device.h - what a device must offer. In-tree devices: cpu, reference (f64), null (no arithmetic: shapes and cost).
- * All functions run on the context's thread; every failure is decided before kernels start. */
+/* device.h - what a device must offer. In-tree devices: cpu, reference (f64), null (no arithmetic: shapes and
+ * cost). All functions run on the context's thread; every failure is decided before kernels start. */
 #ifndef ASC_DEVICE_H
 #define ASC_DEVICE_H
 
@@ -10,7 +10,7 @@ typedef struct asc_run_args {
     const asc_program *program;
     const asc_plan *plan;
     void *const *data;
-    void *scratch; /* plan->scratch_bytes, 64-byte aligned */
+    void *scratch;   /* plan->scratch_bytes, 64-byte aligned */
     uint64_t *op_ns; /* NULL, or [ASC_N_OPS]: time by op is added here */
 } asc_run_args;
 
@@ -21,10 +21,12 @@ typedef struct asc_device {
     ASC_MUST_USE asc_status (*open)(asc_ctx *ctx, void **out_state);
     void (*close)(asc_ctx *ctx, void *state);
     size_t (*storage_bytes)(asc_dtype dtype, int64_t n); /* of n elements */
-    /* Host <-> device. `host` is f32, f64 or i32 as told (upload also any stored weight type); dtype is the logical type. */
+    /* Host <-> device. `host` is f32, f64 or i32 as told (upload also any stored weight type); dtype is the
+     * logical type. */
     void (*upload)(asc_dtype dtype, void *dst, asc_dtype host_dtype, const void *host, int64_t n);
     void (*download)(asc_dtype dtype, const void *src, asc_dtype host_dtype, void *host, int64_t n);
-    bool borrows_weights; /* stored weights are used where they lie; otherwise they are uploaded (expanded) as f32 leaves */
+    bool borrows_weights; /* stored weights are used where they lie; otherwise they are uploaded (expanded) as
+                             f32 leaves */
     bool aliases_views;   /* the plan may let reshape and leading slices share storage */
     /* UNIMPLEMENTED naming the op if this application cannot run here. */
     ASC_MUST_USE asc_status (*supports)(asc_ctx *ctx, void *state, const asc_call *c);

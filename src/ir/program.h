@@ -39,7 +39,8 @@ ASC_MUST_USE asc_status asc_program_output(asc_program *p, int32_t node);
 /* The node as a call, with its recorded result. */
 void asc_node_call(const asc_program *p, const asc_node *node, asc_call *out);
 
-/* Inputs before use, arity, inferred dtype and shape equal to the recorded ones, outputs in range. INTERNAL on failure. */
+/* Inputs before use, arity, inferred dtype and shape equal to the recorded ones, outputs in range. INTERNAL
+ * on failure. */
 ASC_MUST_USE asc_status asc_program_verify(asc_ctx *ctx, const asc_program *p);
 void asc_program_print(const asc_program *p, asc_strbuf *out);
 /* Parses the text form. Errors: INVALID_ARGUMENT with line and column. *out is initialised in any case. */
@@ -52,21 +53,21 @@ asc_cost asc_program_cost(const asc_program *p);
 typedef enum asc_place { ASC_PLACE_INPUT, ASC_PLACE_OUTPUT, ASC_PLACE_ARENA, ASC_PLACE_ALIAS } asc_place;
 typedef struct asc_slot {
     asc_place place;
-    int32_t root;     /* node whose storage is used (itself unless ALIAS) */
-    size_t offset;    /* bytes: in the arena for ARENA; from the root's start for ALIAS */
+    int32_t root;  /* node whose storage is used (itself unless ALIAS) */
+    size_t offset; /* bytes: in the arena for ARENA; from the root's start for ALIAS */
     size_t bytes;
     int32_t last_use; /* index of the last node that reads it (or an alias of it); n_nodes for outputs */
 } asc_slot;
 typedef struct asc_plan {
-    asc_slot *slots;      /* one a node; in the program's arena */
-    size_t arena_bytes;   /* one block for all temporaries */
+    asc_slot *slots;    /* one a node; in the program's arena */
+    size_t arena_bytes; /* one block for all temporaries */
     size_t output_bytes;
     size_t scratch_bytes; /* the device's own need, largest over the nodes */
     asc_cost cost;
 } asc_plan;
 /* Lays the temporaries out by liveness; the peak is exact and known before anything runs.
  * storage_bytes(dtype, n) is the device's; with alias, views share the storage of their input. */
-ASC_MUST_USE asc_status asc_plan_make(asc_ctx *ctx, asc_program *p, size_t (*storage_bytes)(asc_dtype, int64_t),
-                                      bool alias, asc_plan *out);
+ASC_MUST_USE asc_status asc_plan_make(asc_ctx *ctx, asc_program *p,
+                                      size_t (*storage_bytes)(asc_dtype, int64_t), bool alias, asc_plan *out);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct asc_call {
     asc_shape shape;
 } asc_call;
 
-/* An array as reference kernels see it: doubles (integers and booleans too: exact up to 2^53), any strides. */
+/* An array as reference kernels see it: doubles (integers and booleans too, exact to 2^53), any strides. */
 typedef struct asc_nd {
     double *data;
     int rank;
@@ -34,9 +34,9 @@ typedef struct asc_ref_args {
 
 typedef struct asc_vjp_args {
     asc_ctx *ctx;
-    asc_tensor *y;               /* the result */
-    asc_tensor *g;               /* cotangent of y, same shape */
-    asc_tensor *const *in;       /* the inputs */
+    asc_tensor *y;         /* the result */
+    asc_tensor *g;         /* cotangent of y, same shape */
+    asc_tensor *const *in; /* the inputs */
     const asc_attrs *attrs;
     int n_in;
     bool need[ASC_MAX_IN];       /* which cotangents are wanted */
@@ -85,8 +85,8 @@ enum {
     ASC_OP_LINEAR_0 = 1 << 0, /* linear in input 0 (given the others); bit k for input k, k < 4 */
     ASC_OP_LINEAR_1 = 1 << 1,
     ASC_OP_LINEAR_2 = 1 << 2,
-    ASC_OP_INPLACE = 1 << 8, /* the result may overwrite an input of the same bytes that dies here (pointwise) */
-    ASC_OP_NO_GRAD = 1 << 9  /* piecewise constant or integer-valued: the gradient is zero (comparisons, arg_max) */
+    ASC_OP_INPLACE = 1 << 8, /* the result may overwrite an input of the same bytes that dies here */
+    ASC_OP_NO_GRAD = 1 << 9  /* piecewise constant or integer-valued: zero gradient (comparisons, arg_max) */
 };
 
 /* One test case of an op: attributes, shapes, and how to draw the values. */
@@ -95,9 +95,9 @@ typedef struct asc_sample {
     int n_in;
     asc_dtype in_dtype[ASC_MAX_IN];
     asc_shape in_shape[ASC_MAX_IN];
-    double lo[ASC_MAX_IN], hi[ASC_MAX_IN]; /* uniform range of float values; integers are drawn from [lo, hi) */
+    double lo[ASC_MAX_IN], hi[ASC_MAX_IN]; /* uniform range of floats; integers are in [lo, hi) */
     bool no_grad[ASC_MAX_IN];              /* do not differentiate this input (indices, masks) */
-    double min_gap; /* values of all inputs are kept this far from each other and from 0 (kinks, ties); 0 = any */
+    double min_gap; /* all values are this far from each other and from 0 (kinks, ties); 0 = any */
 } asc_sample;
 
 typedef struct asc_op {
@@ -106,7 +106,8 @@ typedef struct asc_op {
     int min_in, max_in;
     const asc_attr_def *attrs;
     int n_attrs;
-    /* Checks dtypes, shapes and attributes of c and sets c->dtype and c->shape. Errors name the op and the values. */
+    /* Checks dtypes, shapes and attributes of c and sets c->dtype and c->shape. Errors name the op and the
+     * values. */
     asc_status (*infer)(asc_ctx *ctx, asc_call *c);
     /* Plain loops in double, any strides; never fails. */
     void (*ref)(const asc_ref_args *a);
@@ -118,7 +119,8 @@ typedef struct asc_op {
     asc_fuse fuse;
     const char *expr; /* pointwise only: a C expression of a, b, c (inputs) and s0, s1 (float attributes) */
     void (*cost)(const asc_call *c, asc_cost *out);
-    bool (*sample)(int i, asc_sample *out); /* false when there is no sample i (out is zeroed before the call) */
+    /* False when there is no sample i (out is zeroed before the call). */
+    bool (*sample)(int i, asc_sample *out);
     uint32_t flags;
     const char *doc;     /* one line */
     const char *formula; /* plain text */
@@ -140,7 +142,8 @@ extern const asc_op *const asc_ops[ASC_N_OPS];
 const asc_op *asc_op_find(asc_view name); /* NULL = unknown */
 
 /* Checks, infers and records one application; the way every builder makes its tensor. Never NULL. */
-asc_tensor *asc_apply(asc_ctx *ctx, const asc_op *op, const asc_attrs *attrs, asc_tensor *const *in, int n_in);
+asc_tensor *asc_apply(asc_ctx *ctx, const asc_op *op, const asc_attrs *attrs, asc_tensor *const *in,
+                      int n_in);
 
 /* Helpers for descriptors. */
 asc_status asc_infer_float(asc_ctx *ctx, asc_call *c); /* all inputs f32 with broadcasting shapes -> f32 */
@@ -153,8 +156,8 @@ void asc_cost_pointwise(const asc_call *c, asc_cost *out); /* one operation an e
 void asc_cost_move(const asc_call *c, asc_cost *out);      /* no arithmetic */
 /* Call from a vjp: sums g over the axes along which `like` was broadcast, so that it gets like's shape. */
 asc_tensor *asc_unbroadcast(asc_ctx *ctx, asc_tensor *g, asc_tensor *like);
-/* Steps to the next index tuple of dims (last axis fastest) and moves offsets[k] by strides[k]; false after the last.
- * Start with idx and offsets zero; needs all dims > 0. */
+/* Steps to the next index tuple of dims (last axis fastest) and moves offsets[k] by strides[k]; false after
+ * the last. Start with idx and offsets zero; needs all dims > 0. */
 bool asc_nd_next(int rank, const int64_t *dims, int64_t *idx, int n, const int64_t (*strides)[ASC_MAX_RANK],
                  int64_t *offsets);
 /* Strides of `a` seen with the (broadcast) shape of out: 0 where a repeats. */
