@@ -1,0 +1,143 @@
+/* pretok.c - see pretok.h. The patterns, with \s = White_Space, \p{L} and \p{N} = categories of Unicode:
+ *   gpt-2      's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+ *   smollm     every \p{N} by itself, then gpt-2's pattern inside each remaining run
+ *   llama-bpe  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|
+ *              \s*[\r\n]+|\s+(?!\S)|\s+
+ *   qwen2      the same with \p{N} instead of \p{N}{1,3}
+ * (GPT-2, Llama 3 and Qwen2 as published in their tokenizer files.) */
+#include "pretok.h"
+#include "unicode.h"
+#include "view.h"
+
+typedef struct look {
+    uint32_t cp;
+    asc_char_class cls;
+    size_t end; /* offset behind the character */
+} look;
+
+/* The character at pos; at the end of the scan a character of no length that nothing wants. */
+static look at(const asc_scan *s, size_t pos) {
+    if (pos >= s->end) return (look){0, ASC_CHAR_SPACE, pos};
+    look c;
+    c.end = pos + asc_utf8_decode(s->text + pos, s->end - pos, &c.cp, NULL);
+    c.cls = asc_char_classify(c.cp);
+    return c;
+}
+
+static bool is_newline(look c) { return c.cp == '\r' || c.cp == '\n'; }
+
+/* End of the run of this class from pos on, at most `most` characters. */
+static size_t run(const asc_scan *s, size_t pos, asc_char_class cls, size_t most) {
+    for (; pos < s->end && most > 0; most--) {
+        look c = at(s, pos);
+        if (c.cls != cls) break;
+        pos = c.end;
+    }
+    return pos;
+}
+
+/* One of 's 't 're 've 'm 'll 'd at pos: its end, else pos. With any_case also U+017F, which folds to s. */
+static size_t contraction(const asc_scan *s, size_t pos, bool any_case) {
+    if (s->text[pos] != '\'') return pos;
+    look a = at(s, pos + 1);
+    uint32_t x = a.cp;
+    if (any_case && x == 0x17F) x = 's';
+    if (any_case && x >= 'A' && x <= 'Z') x |= 0x20;
+    if (pos + 1 >= s->end) return pos;
+    if (x == 's' || x == 't' || x == 'm' || x == 'd') return a.end;
+    look b = at(s, a.end);
+    uint32_t y = b.cp;
+    if (any_case && y >= 'A' && y <= 'Z') y |= 0x20;
+    if (a.end < s->end && ((x == 'r' && y == 'e') || (x == 'v' && y == 'e') || (x == 'l' && y == 'l'))) return b.end;
+    return pos;
+}
+
+/* \s+(?!\S)|\s+ : white space up to the last character before a visible one, or all of it when it is one character
+ * or nothing visible follows. */
+static size_t spaces(const asc_scan *s, size_t pos) {
+    size_t last = pos, end = pos;
+    while (end < s->end) {
+        look c = at(s, end);
+        if (c.cls != ASC_CHAR_SPACE) break;
+        last = end;
+        end = c.end;
+    }
+    return end == s->end || last == pos ? end : last;
+}
+
+static size_t gpt2_next(asc_scan *s, size_t pos) {
+    size_t e = contraction(s, pos, false);
+    if (e > pos) return e;
+    look c = at(s, pos);
+    size_t start = pos;
+    if (c.cp == ' ') { /* " ?": the space goes with what follows, unless that is white space or nothing */
+        start = c.end;
+        c = at(s, start);
+    }
+    if (c.cls != ASC_CHAR_SPACE) return run(s, start, c.cls, SIZE_MAX);
+    return spaces(s, pos);
+}
+
+static size_t smollm_next(asc_scan *s, size_t pos) {
+    look c = at(s, pos);
+    if (c.cls == ASC_CHAR_NUMBER) return c.end;
+    if (pos >= s->run_end) {
+        size_t e = c.end;
+        while (e < s->end) {
+            c = at(s, e);
+            if (c.cls == ASC_CHAR_NUMBER) break;
+            e = c.end;
+        }
+        s->run_end = e;
+    }
+    asc_scan part = {s->text, s->run_end, 0};
+    return gpt2_next(&part, pos);
+}
+
+/* \s*[\r\n]+ : to behind the last line break of the white space at pos, else pos. */
+static size_t through_newlines(const asc_scan *s, size_t pos) {
+    size_t found = pos;
+    for (size_t e = pos; e < s->end;) {
+        look c = at(s, e);
+        if (c.cls != ASC_CHAR_SPACE) break;
+        e = c.end;
+        if (is_newline(c)) found = e;
+    }
+    return found;
+}
+
+static size_t llama3_like(asc_scan *s, size_t pos, size_t most_digits) {
+    size_t e = contraction(s, pos, true);
+    if (e > pos) return e;
+    look c = at(s, pos), d = at(s, c.end);
+    if (c.cls == ASC_CHAR_LETTER) return run(s, pos, ASC_CHAR_LETTER, SIZE_MAX);
+    if (c.cls == ASC_CHAR_NUMBER) return run(s, pos, ASC_CHAR_NUMBER, most_digits);
+    if (!is_newline(c) && d.cls == ASC_CHAR_LETTER) return run(s, c.end, ASC_CHAR_LETTER, SIZE_MAX);
+    size_t start = c.cp == ' ' && d.cls == ASC_CHAR_OTHER ? c.end : pos;
+    e = run(s, start, ASC_CHAR_OTHER, SIZE_MAX);
+    if (e > start) {
+        while (e < s->end && is_newline(at(s, e))) e++;
+        return e;
+    }
+    e = through_newlines(s, pos);
+    return e > pos ? e : spaces(s, pos);
+}
+
+static size_t llama_bpe_next(asc_scan *s, size_t pos) { return llama3_like(s, pos, 3); }
+static size_t qwen2_next(asc_scan *s, size_t pos) { return llama3_like(s, pos, 1); }
+
+static const asc_pretok table[] = {
+    {"smollm", smollm_next, false, false},   {"gpt-2", gpt2_next, false, false},
+    {"llama-bpe", llama_bpe_next, true, true}, {"llama3", llama_bpe_next, true, true},
+    {"llama-v3", llama_bpe_next, true, true},  {"qwen2", qwen2_next, false, false},
+    {"deepseek-r1-qwen", qwen2_next, false, false}, {"default", gpt2_next, false, false},
+};
+const char asc_pretok_names[] = "smollm, gpt-2, llama-bpe, llama3, llama-v3, qwen2, deepseek-r1-qwen, default (= gpt-2)";
+
+const asc_pretok *asc_pretok_find(asc_view name) {
+    if (name.ptr == NULL) return asc_pretok_find(asc_view_of("gpt-2"));
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (asc_view_eqs(name, table[i].name)) return &table[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,120 @@
+/* tokenize.c - text to tokens: cuts the text at special tokens, encodes what lies between, makes the ranges tile. */
+#include "merge_heap.h"
+#include "tokenizer.h"
+
+typedef struct job {
+    asc_ctx *ctx;
+    const asc_tokenizer *tk;
+    asc_view text;
+    asc_tokenize_options opts;
+    asc_merge_scratch scratch;
+    asc_token_list list;
+    size_t covered; /* bytes [0, covered) lie in the range of some token */
+} job;
+
+static asc_status check_plain(asc_ctx *ctx, const asc_tokenize_options *o, size_t len) {
+    for (size_t i = 0, end = 0; i < o->n_plain; end = o->plain[i++].end) {
+        asc_span p = o->plain[i];
+        if (p.start < end || p.end < p.start || p.end > len) {
+            return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                            "plain span %zu [%zu, %zu) is not in order or leaves the text of %zu bytes", i, p.start, p.end,
+                            len);
+        }
+    }
+    return ASC_OK;
+}
+
+/* Encodes text[part), which holds no special token. Bytes without a token go to the token before them, at the begin
+ * of the part to the one behind. */
+static asc_status encode_part(job *j, asc_span part) {
+    if (part.start == part.end) return ASC_OK;
+    size_t first = j->list.n;
+    asc_status st = ASC_OK;
+    if (j->tk->spm) {
+        bool space = j->tk->info.add_space_prefix; /* llama.cpp puts it behind every special token, too */
+        ASC_TRY(asc_spm_encode(j->ctx, j->tk, j->text, part, space, &j->scratch, &j->list));
+    } else {
+        ASC_TRY(asc_bpe_encode(j->ctx, j->tk, j->text, part, &j->scratch, &j->list));
+    }
+    if (j->list.n == first) return ASC_OK; /* nothing but such bytes: whoever comes next takes them */
+    asc_token *v = j->list.v;
+    v[first].start = j->covered;
+    for (size_t i = first; i + 1 < j->list.n; i++) v[i].end = v[i + 1].start;
+    v[j->list.n - 1].end = j->covered = part.end;
+done:
+    return st;
+}
+
+static asc_status add_special(job *j, int32_t id, size_t end) {
+    asc_status st = asc_token_list_add(j->ctx, &j->list, id, j->covered);
+    if (st != ASC_OK) return st;
+    j->list.v[j->list.n - 1].end = j->covered = end;
+    return ASC_OK;
+}
+
+/* The next special token at or behind `from`: its id and place, or -1 at the end of the text. */
+static int32_t next_special(const job *j, size_t from, size_t *span, size_t *at) {
+    const asc_tokenize_options *o = &j->opts;
+    for (size_t pos = from; pos < j->text.len; pos++) {
+        while (*span < o->n_plain && o->plain[*span].end <= pos) ++*span;
+        size_t gap_end = *span < o->n_plain ? o->plain[*span].start : j->text.len; /* <= pos: inside a plain span */
+        /* SentencePiece's user-defined symbols are ordinary vocabulary, so they hold in plain text, too. */
+        size_t user_limit = j->tk->spm ? j->text.len : gap_end;
+        int32_t id = asc_special_at(&j->tk->specials, &j->tk->pieces, j->text, pos, o->parse_special ? gap_end : 0,
+                                    user_limit);
+        if (id >= 0) {
+            *at = pos;
+            return id;
+        }
+    }
+    *at = j->text.len;
+    return -1;
+}
+
+static asc_status run(job *j) {
+    asc_status st = ASC_OK;
+    size_t pos = 0, span = 0, at = 0;
+    const asc_tokenizer_info *f = &j->tk->info;
+    if (j->opts.add_bos_eos && f->add_bos && f->bos >= 0) ASC_TRY(add_special(j, f->bos, 0));
+    for (;;) {
+        int32_t id = next_special(j, pos, &span, &at);
+        ASC_TRY(encode_part(j, (asc_span){pos, at}));
+        if (id < 0) break;
+        pos = at + asc_pieces_at(&j->tk->pieces, (size_t)id).len;
+        ASC_TRY(add_special(j, id, pos));
+    }
+    if (j->list.n > 0) j->list.v[j->list.n - 1].end = j->text.len;
+    if (j->opts.add_bos_eos && f->add_eos && f->eos >= 0) {
+        j->covered = j->text.len;
+        ASC_TRY(add_special(j, f->eos, j->text.len));
+    }
+done:
+    return st;
+}
+
+asc_status asc_tokenize(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text, const asc_tokenize_options *opts,
+                        asc_token **out, size_t *out_n) {
+    asc_status st = ASC_OK;
+    job j = {.ctx = ctx, .tk = tk, .text = text};
+    *out = NULL;
+    *out_n = 0;
+    if (opts != NULL) {
+        size_t known = opts->struct_size < sizeof *opts ? opts->struct_size : sizeof *opts;
+        memcpy(&j.opts, opts, known);
+    }
+    if (text.len > ASC_TOK_MAX_TEXT) {
+        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "the text has %zu bytes, more than %d", text.len,
+                        ASC_TOK_MAX_TEXT);
+    }
+    ASC_TRY(check_plain(ctx, &j.opts, text.len));
+    ASC_TRY(run(&j));
+    *out = j.list.v;
+    *out_n = j.list.n;
+    j.list.v = NULL;
+done:
+    asc_merge_scratch_deinit(ctx, &j.scratch);
+    asc_free(ctx, j.list.v);
+    return st;
+}
+
+void asc_tokens_free(asc_ctx *ctx, void *tokens_or_text) { asc_free(ctx, tokens_or_text); }

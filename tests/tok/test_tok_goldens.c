@@ -1,0 +1,129 @@
+/* test_tok_goldens.c - small vocabularies against other programs: ids from sentencepiece and Hugging Face tokenizers,
+ * ranges from the latter. */
+#include "gguf_meta.h"
+#include "hf_vocab.h"
+
+static void zoo(const char *name, bool gives_text_back) {
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    char rel[256], *file = NULL;
+    size_t len = 0, bad = 0;
+    gguf_meta meta;
+    asc_tokenizer *tk = NULL;
+    asc_json *j = NULL;
+    snprintf(rel, sizeof rel, "goldens/zoo_gguf/%s/model.gguf", name);
+    gguf_meta_open(ctx, test_data(rel), &meta);
+    assert_ok(ctx, asc_tokenizer_create(ctx, &meta.spec, &tk));
+    snprintf(rel, sizeof rel, "goldens/zoo_gguf/%s/case.json", name);
+    assert_ok(ctx, asc_file_read(ctx, test_data(rel), 1 << 24, &file, &len));
+    assert_ok(ctx, asc_json_parse(ctx, file, len, &j));
+    const asc_json *cases = asc_json_get(asc_json_get(j, "tokenize"), "cases");
+    assert_true(asc_json_len(cases) > 5);
+    for (size_t i = 0; i < asc_json_len(cases); i++) {
+        const asc_json *c = asc_json_at(cases, i), *want = asc_json_get(c, "ids");
+        asc_view text = asc_json_str(asc_json_get(c, "text"));
+        asc_token *t = NULL;
+        size_t n = 0, got_len = 0;
+        assert_ok(ctx, asc_tokenize(ctx, tk, text, NULL, &t, &n));
+        if (!golden_ids_equal(want, t, n)) golden_print(text.ptr, want, t, n), bad++;
+        assert_tiles(t, n, text.len);
+        int32_t ids[256];
+        for (size_t k = 0; k < n; k++) ids[k] = t[k].id;
+        char *got = NULL;
+        assert_ok(ctx, asc_detokenize(ctx, tk, ids, n, true, &got, &got_len));
+        if (gives_text_back) assert_true(asc_view_eq((asc_view){got, got_len}, text));
+        asc_tokens_free(ctx, got);
+        asc_tokens_free(ctx, t);
+    }
+    assert_int_equal(bad, 0);
+    asc_json_free(j);
+    asc_free(ctx, file);
+    asc_tokenizer_destroy(tk);
+    gguf_meta_close(ctx, &meta);
+    test_ctx_end(ctx);
+}
+
+static void zoo_llama_spm(void **state) {
+    (void)state;
+    zoo("llama-q8_0", true);
+}
+static void zoo_gemma2_spm(void **state) {
+    (void)state;
+    zoo("gemma2-f16", true);
+}
+static void zoo_qwen3_bpe(void **state) {
+    (void)state;
+    zoo("qwen3-q5_0", true);
+}
+
+static bool inside(unsigned char c) { return (c & 0xC0) == 0x80; }
+
+/* Hugging Face gives every token of a character the whole character; ours has its bytes. */
+static bool same_range(asc_view text, asc_token t, const asc_json *want) {
+    while (t.start > 0 && t.start < text.len && inside((unsigned char)text.ptr[t.start])) t.start--;
+    while (t.end < text.len && inside((unsigned char)text.ptr[t.end])) t.end++;
+    return asc_json_int(asc_json_at(want, 0), -1) == (int64_t)t.start &&
+           asc_json_int(asc_json_at(want, 1), -1) == (int64_t)t.end;
+}
+
+static void check_decoded(asc_ctx *ctx, const asc_tokenizer *tk, const asc_json *c, bool special, const char *key) {
+    const asc_json *ids = asc_json_get(c, "ids");
+    int32_t v[512];
+    size_t n = asc_json_len(ids), len = 0;
+    for (size_t i = 0; i < n; i++) v[i] = (int32_t)asc_json_int(asc_json_at(ids, i), 0);
+    char *out = NULL;
+    assert_ok(ctx, asc_detokenize(ctx, tk, v, n, special, &out, &len));
+    assert_true(asc_view_eq((asc_view){out, len}, asc_json_str(asc_json_get(c, key))));
+    asc_tokens_free(ctx, out);
+}
+
+static void hf_cases(const char *kind, const char *pre) {
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    static hf_vocab h;
+    char rel[256], *file = NULL;
+    size_t len = 0, bad = 0, count = 0;
+    asc_tokenizer *tk = NULL;
+    snprintf(rel, sizeof rel, "goldens/tokenizers/%s/tokenizer.json", kind);
+    hf_vocab_open(ctx, test_data(rel), pre, &h);
+    assert_ok(ctx, asc_tokenizer_create(ctx, &h.spec, &tk));
+    snprintf(rel, sizeof rel, "goldens/tokenizers/%s/cases.jsonl", kind);
+    assert_ok(ctx, asc_file_read(ctx, test_data(rel), 1 << 24, &file, &len));
+    asc_view rest = {file, len};
+    for (asc_json *c; (c = golden_next(ctx, &rest)) != NULL; count++) {
+        const asc_json *want = asc_json_get(c, "ids_without_special"), *ranges = asc_json_get(c, "offsets_bytes");
+        asc_view text = asc_json_str(asc_json_get(c, "text"));
+        asc_tokenize_options o = {.struct_size = sizeof o, .parse_special = true};
+        asc_token *t = NULL;
+        size_t n = 0, added = asc_json_len(ranges) - asc_json_len(want);
+        assert_ok(ctx, asc_tokenize(ctx, tk, text, &o, &t, &n));
+        bool ok = golden_ids_equal(want, t, n);
+        for (size_t i = 0; ok && i < n; i++) ok = same_range(text, t[i], asc_json_at(ranges, i + added));
+        if (!ok) golden_print(text.ptr, want, t, n), bad++;
+        assert_tiles(t, n, text.len);
+        check_decoded(ctx, tk, c, false, "decoded");
+        check_decoded(ctx, tk, c, true, "decoded_with_special");
+        asc_tokens_free(ctx, t);
+        asc_json_free(c);
+    }
+    assert_int_equal(count, 40);
+    assert_int_equal(bad, 0);
+    asc_free(ctx, file);
+    asc_tokenizer_destroy(tk);
+    hf_vocab_close(&h);
+    test_ctx_end(ctx);
+}
+
+static void hf_gpt2(void **state) {
+    (void)state;
+    hf_cases("bpe-gpt2", "gpt-2");
+}
+static void hf_llama3(void **state) {
+    (void)state;
+    hf_cases("bpe-llama3", "llama-bpe");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(zoo_llama_spm), cmocka_unit_test(zoo_gemma2_spm),
+                                       cmocka_unit_test(zoo_qwen3_bpe), cmocka_unit_test(hf_gpt2),
+                                       cmocka_unit_test(hf_llama3)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
