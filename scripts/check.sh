@@ -9,5 +9,5 @@ if [ -z "${ASC_MODEL-}" ]; then
     scripts/fetch-model.sh || note="The model could not be fetched, so the tests that need it were skipped."
 fi
 export ASC_MODEL
-exec scripts/run-tests.sh --with scripts/check-tree.py --with scripts/test-install.sh \
+exec scripts/run-tests.sh --with scripts/test-check-tree.py --with scripts/check-tree.py --with scripts/test-install.sh \
     --note "$note"
