@@ -50,7 +50,6 @@ static inline asc_ctx *test_ctx(const char *device, const char *mode) {
 static inline void test_ctx_end(asc_ctx *ctx) {
     if (ctx->rt_destroy != NULL) ctx->rt_destroy(ctx);
     ctx->rt_destroy = NULL;
-    ctx->rt = NULL;
     assert_int_equal(ctx->mem.live_allocs, 0);
     asc_ctx_destroy(ctx);
 }

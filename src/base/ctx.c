@@ -61,7 +61,7 @@ static asc_status copy_name(asc_ctx *ctx, char *out, const char *name, const cha
     return asc_hint(ctx, "use one of: %s", list);
 }
 
-asc_status asc_ctx_create(const asc_ctx_options *opts, asc_ctx **out_ctx) {
+asc_status asc_ctx_create_base(const asc_ctx_options *opts, asc_ctx **out_ctx) {
     static const char *const devices[] = {"cpu", "reference", "null", NULL};
     static const char *const modes[] = {"deferred", "eager", NULL};
     *out_ctx = NULL;

@@ -35,6 +35,9 @@ struct asc_ctx {
     void (*rt_destroy)(struct asc_ctx *ctx); /* set with rt */
 };
 
+/* The part of asc_ctx_create that needs nothing above base: allocator, names, threads. Same contract. */
+ASC_MUST_USE asc_status asc_ctx_create_base(const asc_ctx_options *opts, asc_ctx **out_ctx);
+
 /* Records an error and returns its code: `return ASC_FAIL(ctx, ASC_NOT_FOUND, "no tensor '%s'", name);`
  * Keeps the first error of a chain when the code is the same and the new message is empty. */
 #define ASC_FAIL(ctx, code, ...) asc_fail_at((ctx), (code), __FILE__, __LINE__, __VA_ARGS__)

@@ -1,0 +1,134 @@
+/* runtime.c - makes a context complete: graph, device, mode; the cache of buffers. */
+#include "runtime.h"
+#include "view.h"
+#include <string.h>
+
+asc_runtime *asc_runtime_of(const asc_ctx *ctx) { return ctx->rt; }
+asc_graph *asc_graph_of(const asc_ctx *ctx) { return &ctx->rt->graph; }
+const asc_device *asc_exec_device(const asc_ctx *ctx) { return ctx->rt->device; }
+void *asc_exec_device_state(const asc_ctx *ctx) { return ctx->rt->device_state; }
+asc_exec_stats asc_exec_stats_of(const asc_ctx *ctx) { return ctx->rt->stats; }
+void asc_exec_profile(asc_ctx *ctx, bool on) { ctx->rt->profile = on; }
+
+static void runtime_destroy(asc_ctx *ctx) {
+    asc_runtime *rt = ctx->rt;
+    if (rt == NULL) return;
+    asc_graph_deinit(&rt->graph);
+    asc_exec_trim(ctx);
+    if (rt->device != NULL && rt->device_state != NULL) rt->device->close(ctx, rt->device_state);
+    asc_free(ctx, rt);
+    ctx->rt = NULL;
+}
+
+asc_status asc_ctx_create(const asc_ctx_options *opts, asc_ctx **out_ctx) {
+    asc_status st = asc_ctx_create_base(opts, out_ctx);
+    asc_ctx *ctx = *out_ctx;
+    if (ctx == NULL) return st;
+    asc_runtime *rt = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *rt);
+    if (rt == NULL) {
+        asc_ctx_destroy(ctx);
+        *out_ctx = NULL;
+        return ASC_RESOURCE_EXHAUSTED;
+    }
+    ctx->rt = rt;
+    ctx->rt_destroy = runtime_destroy;
+    asc_status st2 = asc_graph_init(&rt->graph, ctx);
+    rt->device = asc_device_find(ctx->device_name);
+    rt->eager = strcmp(ctx->mode_name, "eager") == 0;
+    rt->graph.on_record = asc_exec_on_record;
+    rt->graph.free_buffer = asc_buffer_free;
+    if (st2 == ASC_OK && rt->device == NULL) st2 = ASC_FAIL(ctx, ASC_INTERNAL, "device '%s' is not built in", ctx->device_name);
+    if (st2 == ASC_OK) st2 = rt->device->open(ctx, &rt->device_state);
+    if (st2 == ASC_RESOURCE_EXHAUSTED) {
+        asc_ctx_destroy(ctx);
+        *out_ctx = NULL;
+    }
+    return st != ASC_OK ? st : st2;
+}
+
+/* Size classes: eight steps to each power of two, so at most 1/8 of a buffer is waste. */
+static int class_of(size_t bytes, size_t *rounded) {
+    if (bytes < 256) bytes = 256;
+    int log = 63 - __builtin_clzll((unsigned long long)(bytes - 1));
+    size_t step = (size_t)1 << (log - 3);
+    *rounded = (bytes + step - 1) & ~(step - 1);
+    int k = 63 - __builtin_clzll((unsigned long long)*rounded);
+    int c = (k - 8) * 8 + (int)((*rounded >> (k - 3)) & 7);
+    return c < 0 ? 0 : c < ASC_BUF_CLASSES ? c : ASC_BUF_CLASSES - 1;
+}
+
+asc_buffer *asc_buffer_make(asc_ctx *ctx, asc_mem_tag tag, asc_dtype dtype, int64_t n) {
+    asc_runtime *rt = ctx->rt;
+    size_t rounded = 0, bytes = rt->device->storage_bytes(dtype, n);
+    int c = class_of(bytes, &rounded);
+    if (rt->device->has_data && tag == ASC_MEM_ACTIVATIONS) {
+        for (asc_buffer **p = &rt->free_bufs[c]; *p != NULL; p = &(*p)->next) {
+            asc_buffer *b = *p;
+            if (b->bytes < bytes) continue;
+            *p = b->next;
+            rt->cached_bytes -= b->bytes;
+            b->next = NULL;
+            b->refs = 1;
+            b->dtype = dtype;
+            b->elems = n;
+            return b;
+        }
+    }
+    asc_buffer *b = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *b);
+    if (b == NULL) return NULL;
+    *b = (asc_buffer){.refs = 1, .dtype = dtype, .elems = n, .bytes = tag == ASC_MEM_ACTIVATIONS ? rounded : bytes,
+                      .cached = tag == ASC_MEM_ACTIVATIONS};
+    if (!rt->device->has_data) return b;
+    b->data = asc_alloc_buffer(ctx, tag, b->bytes);
+    if (b->data == NULL && rt->cached_bytes > 0) { /* give idle buffers back, then try again */
+        asc_exec_trim(ctx);
+        b->data = asc_alloc_buffer(ctx, tag, b->bytes);
+    }
+    if (b->data == NULL) {
+        asc_free(ctx, b);
+        return NULL;
+    }
+    return b;
+}
+
+void asc_buffer_free(asc_ctx *ctx, asc_buffer *b) {
+    asc_runtime *rt = ctx->rt;
+    if (b->cached && b->data != NULL) {
+        size_t rounded;
+        int c = class_of(b->bytes, &rounded);
+        b->next = rt->free_bufs[c];
+        rt->free_bufs[c] = b;
+        rt->cached_bytes += b->bytes;
+        return;
+    }
+    if (!b->borrowed) asc_free(ctx, b->data);
+    asc_free(ctx, b);
+}
+
+void asc_exec_trim(asc_ctx *ctx) {
+    asc_runtime *rt = ctx->rt;
+    for (int c = 0; c < ASC_BUF_CLASSES; c++) {
+        while (rt->free_bufs[c] != NULL) {
+            asc_buffer *b = rt->free_bufs[c];
+            rt->free_bufs[c] = b->next;
+            asc_free(ctx, b->data);
+            asc_free(ctx, b);
+        }
+    }
+    rt->cached_bytes = 0;
+    if (rt->in_cut) return; /* the arena is in use */
+    asc_free(ctx, rt->arena);
+    asc_free(ctx, rt->scratch);
+    rt->arena = rt->scratch = NULL;
+    rt->arena_bytes = rt->scratch_bytes = 0;
+}
+
+asc_status asc_block_reserve(asc_ctx *ctx, asc_mem_tag tag, void **block, size_t *have, size_t bytes) {
+    if (bytes <= *have) return ASC_OK;
+    asc_free(ctx, *block);
+    *have = 0;
+    *block = asc_alloc_buffer(ctx, tag, bytes);
+    if (*block == NULL) return ASC_RESOURCE_EXHAUSTED;
+    *have = bytes;
+    return ASC_OK;
+}
