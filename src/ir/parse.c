@@ -192,7 +192,7 @@ asc_status asc_program_parse(asc_ctx *ctx, asc_view text, asc_program *out) {
             } else if (asc_view_eqs(word(&r), "return")) {
                 returned = true;
                 while (take(&r, '%')) {
-                    int32_t k;
+                    int32_t k = 0;
                     ASC_TRY(node_ref(&r, out, &k));
                     ASC_TRY(asc_program_output(out, k));
                 }
