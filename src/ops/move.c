@@ -1,0 +1,68 @@
+/* move.c - the shared parts of the ops that move values. */
+#include "move.h"
+
+void asc_nd_copy(const asc_nd *dst, const double *src, const int64_t *strides) {
+    int64_t idx[ASC_MAX_RANK] = {0}, off[2] = {0}, both[2][ASC_MAX_RANK] = {{0}};
+    if (asc_nd_elems(dst) == 0) return;
+    for (int k = 0; k < dst->rank; k++) {
+        both[0][k] = dst->strides[k];
+        both[1][k] = strides[k];
+    }
+    do dst->data[off[0]] = src[off[1]];
+    while (asc_nd_next(dst->rank, dst->dims, idx, 2, (const int64_t(*)[ASC_MAX_RANK])both, off));
+}
+
+void asc_nd_fill(const asc_nd *dst, double value) {
+    static const int64_t still[ASC_MAX_RANK] = {0};
+    asc_nd_copy(dst, &value, still);
+}
+
+asc_nd asc_nd_part(const asc_nd *a, int64_t axis, int64_t start, int64_t len) {
+    asc_nd part = *a;
+    part.dims[axis] = len;
+    if (len > 0) part.data += start * a->strides[axis]; /* nothing is left to point at in an empty part */
+    return part;
+}
+
+int64_t asc_nd_row(double i, int64_t n) {
+    if (!(i > 0)) return 0;
+    return i < (double)(n - 1) ? (int64_t)i : n - 1;
+}
+
+asc_attrs asc_attrs_of_shape(const asc_shape *shape) {
+    asc_attrs attrs = {.i = {shape->rank}};
+    for (int k = 0; k < shape->rank && k < ASC_MAX_RANK; k++) attrs.i[k + 1] = shape->dims[k];
+    return attrs;
+}
+
+bool asc_shape_of_attrs(const asc_attrs *attrs, asc_shape *out) {
+    *out = (asc_shape){0};
+    if (attrs->i[0] < 0 || attrs->i[0] > ASC_MAX_RANK) return false;
+    out->rank = (int)attrs->i[0];
+    for (int k = 0; k < out->rank; k++) {
+        out->dims[k] = attrs->i[k + 1];
+        if (out->dims[k] < 0) return false;
+    }
+    return true;
+}
+
+asc_status asc_infer_plain(asc_ctx *ctx, asc_call *c, int k) {
+    c->dtype = c->in_dtype[k];
+    if (c->dtype == ASC_DTYPE_F32 || c->dtype == ASC_DTYPE_I32) return ASC_OK;
+    return asc_infer_fail(ctx, c, "input %d must be f32 or i32; cast stored weights first", k);
+}
+
+asc_status asc_infer_need_i32(asc_ctx *ctx, const asc_call *c, int k) {
+    if (c->in_dtype[k] == ASC_DTYPE_I32) return ASC_OK;
+    return asc_infer_fail(ctx, c, "input %d must be i32", k);
+}
+
+asc_status asc_infer_need_axis(asc_ctx *ctx, const asc_call *c, int k, int64_t axis) {
+    if (axis >= 0 && axis < c->in_shape[k].rank) return ASC_OK;
+    return asc_infer_fail(ctx, c, "no axis %lld in rank %d", (long long)axis, c->in_shape[k].rank);
+}
+
+double asc_cost_bytes(asc_dtype dtype, double n) {
+    const asc_dtype_info *info = asc_dtype_of(dtype);
+    return n * info->block_bytes / info->block_elems;
+}

@@ -1,0 +1,28 @@
+/* op_cos.c - y = cos(a), a in radians. Gradient: -g sin(a). An infinity gives NaN. */
+#include "pointwise.h"
+
+#define EXPR cos(a)
+ASC_UNARY_REF
+ASC_UNARY_SAMPLES(-4, 4, 0)
+ASC_UNARY_BUILDER(cos)
+
+static asc_tensor *chain(asc_ctx *ctx, asc_tensor *x, asc_tensor *y, asc_tensor *g) {
+    (void)y;
+    return asc_neg(ctx, asc_mul(ctx, g, asc_sin(ctx, x)));
+}
+ASC_UNARY_RULES
+
+static void cost(const asc_call *c, asc_cost *out) {
+    asc_cost_pointwise(c, out);
+    out->flops *= 10;
+}
+
+const asc_op asc_op_cos = {
+    ASC_UNARY_FIELDS(COS, cos),
+    .vjp = vjp,
+    .jvp = jvp,
+    .cost = cost,
+    .flags = ASC_OP_INPLACE,
+    .doc = "Cosine of radians; NaN for infinities.",
+    .formula = "y = cos(a)",
+};

@@ -1,0 +1,30 @@
+/* op_maximum.c - the larger of a and b, with broadcasting. Gradient: g to the larger; to a where they are
+ * equal. A NaN in either input gives NaN. */
+#include "pointwise.h"
+
+#define EXPR a > b || a != a ? a : b
+ASC_BINARY_REF
+ASC_BINARY_SAMPLES(-2, 2, 1e-3)
+ASC_BINARY_BUILDER(maximum)
+
+static void vjp(asc_vjp_args *a) {
+    asc_tensor *second = asc_less(a->ctx, a->in[0], a->in[1]), *zero = asc_scalar(a->ctx, 0);
+    if (a->need[0]) a->gin[0] = asc_unbroadcast(a->ctx, asc_where(a->ctx, second, zero, a->g), a->in[0]);
+    if (a->need[1]) a->gin[1] = asc_unbroadcast(a->ctx, asc_where(a->ctx, second, a->g, zero), a->in[1]);
+}
+
+static asc_tensor *jvp(asc_jvp_args *a) {
+    if (a->tin[0] == NULL && a->tin[1] == NULL) return NULL;
+    asc_tensor *second = asc_less(a->ctx, a->in[0], a->in[1]), *zero = asc_scalar(a->ctx, 0);
+    return asc_where(a->ctx, second, a->tin[1] != NULL ? a->tin[1] : zero,
+                     a->tin[0] != NULL ? a->tin[0] : zero);
+}
+
+const asc_op asc_op_maximum = {
+    ASC_BINARY_FIELDS(MAXIMUM, maximum),
+    .vjp = vjp,
+    .jvp = jvp,
+    .flags = ASC_OP_INPLACE,
+    .doc = "Larger of two values, with broadcasting; NaN wins; the gradient of equals goes to a.",
+    .formula = "y = max(a, b)",
+};
