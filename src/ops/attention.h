@@ -1,0 +1,52 @@
+/* attention.h - what sdpa and its gradient share: which keys a query sees, attributes, layouts, recorded
+ * probabilities. B batch, T queries, S keys, H query heads, G key heads, R = H/G query heads a key head, D
+ * head width. Query head h reads key head h / R. */
+#ifndef ASC_ATTENTION_H
+#define ASC_ATTENTION_H
+
+#include "op.h"
+
+enum { ASC_ATTN_CAUSAL, ASC_ATTN_WINDOW }; /* i slots */
+enum { ASC_ATTN_SCALE, ASC_ATTN_CAP };     /* f slots */
+enum { ASC_ATTN_N_ATTRS = 4 };
+extern const asc_attr_def asc_attn_attr_defs[ASC_ATTN_N_ATTRS];
+
+/* Keys [*first, *end) that query t sees; empty when *first >= *end. The query stands at key position t + S -
+ * T, which is negative for leading queries when S < T. */
+static inline void asc_attn_visible(const asc_attrs *attrs, int64_t t, int64_t n_queries, int64_t n_keys,
+                                    int64_t *first, int64_t *end) {
+    const int64_t pos = t + n_keys - n_queries, window = attrs->i[ASC_ATTN_WINDOW];
+    *end = attrs->i[ASC_ATTN_CAUSAL] != 0 && pos + 1 < n_keys ? pos + 1 : n_keys;
+    *first = window > 0 && pos >= window ? pos - window + 1 : 0;
+}
+
+/* Checks q, k, v (inputs 0 to 2) and the attributes. */
+asc_status asc_attn_infer(asc_ctx *ctx, const asc_call *c);
+/* Pairs (query, visible key) over all batches and query heads: what the work is proportional to. */
+double asc_attn_pairs(const asc_call *c);
+
+/* sum_d a[d] b[d] with strides; a fixed order of additions. */
+double asc_attn_dot(const double *a, int64_t a_step, const double *b, int64_t b_step, int64_t n);
+/* The score of a raw dot product: scaled, then capped. */
+double asc_attn_score(const asc_attrs *attrs, double dot);
+
+/* Recorded attention up to the probabilities, query heads of a group folded into rows: q [B,G,R*T,D], k and v
+ * [B,G,S,D], p [B,G,R*T,S] (0 where hidden), tanh: of the scaled scores by cap, NULL without a cap. */
+typedef struct asc_attn_parts {
+    int64_t B, T, S, H, G, D;
+    asc_tensor *q, *k, *v, *p, *tanh;
+} asc_attn_parts;
+
+void asc_attn_record(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_tensor *k, asc_tensor *v,
+                     asc_attn_parts *out);
+/* [B,T,H,D] -> [B,G,R*T,D] and back; [B,S,G,D] -> [B,G,S,D] and back. NULL gives NULL. */
+asc_tensor *asc_attn_fold_q(asc_ctx *ctx, const asc_attn_parts *s, asc_tensor *q);
+asc_tensor *asc_attn_unfold_q(asc_ctx *ctx, const asc_attn_parts *s, asc_tensor *q);
+asc_tensor *asc_attn_swap_k(asc_ctx *ctx, asc_tensor *k);
+/* Tangent of the scores before the cap, scale (tq k^T + q tk^T); tangents may be NULL, so may the result. */
+asc_tensor *asc_attn_score_tangent(asc_ctx *ctx, const asc_attrs *attrs, const asc_attn_parts *s,
+                                   asc_tensor *tq, asc_tensor *tk);
+/* Derivative of the cap at the recorded scores, 1 - tanh^2; NULL without a cap. */
+asc_tensor *asc_attn_cap_slope(asc_ctx *ctx, const asc_attn_parts *s);
+
+#endif
