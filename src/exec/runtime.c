@@ -16,20 +16,22 @@ static void runtime_destroy(asc_ctx *ctx) {
     asc_graph_deinit(&rt->graph);
     asc_exec_trim(ctx);
     if (rt->device != NULL && rt->device_state != NULL) rt->device->close(ctx, rt->device_state);
-    asc_free(ctx, rt);
     ctx->rt = NULL;
+    ctx->alloc(ctx->alloc_self, rt, sizeof *rt, 0, 16);
 }
 
 asc_status asc_ctx_create(const asc_ctx_options *opts, asc_ctx **out_ctx) {
     asc_status st = asc_ctx_create_base(opts, out_ctx);
     asc_ctx *ctx = *out_ctx;
     if (ctx == NULL) return st;
-    asc_runtime *rt = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *rt);
+    /* Part of the context, like the context itself: not counted, so that an idle context shows no live blocks. */
+    asc_runtime *rt = ctx->alloc(ctx->alloc_self, NULL, 0, sizeof *rt, 16);
     if (rt == NULL) {
         asc_ctx_destroy(ctx);
         *out_ctx = NULL;
         return ASC_RESOURCE_EXHAUSTED;
     }
+    memset(rt, 0, sizeof *rt);
     ctx->rt = rt;
     ctx->rt_destroy = runtime_destroy;
     asc_status st2 = asc_graph_init(&rt->graph, ctx);
