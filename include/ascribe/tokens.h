@@ -1,9 +1,9 @@
 /* ascribe/tokens.h - text to token ids with byte ranges, and back.
  *
- * Guarantees: the ranges of the tokens of a text tile it (the first starts at 0, each next starts where the one
- * before ends, the last ends at the end), whatever bytes the text holds; decoding the tokens of a valid UTF-8 text
- * gives it back byte for byte, unless the vocabulary lacks a token for one of its bytes.
- * A tokenizer is immutable: many calls may use it, one context at a time.
+ * Guarantees: the ranges of the tokens of a text tile it (the first starts at 0, each next starts where the
+ * one before ends, the last ends at the end), whatever bytes the text holds; decoding the tokens of a valid
+ * UTF-8 text gives it back byte for byte, unless the vocabulary lacks a token for one of its bytes. A
+ * tokenizer is immutable: many calls may use it, one context at a time.
  */
 #ifndef ASCRIBE_TOKENS_H
 #define ASCRIBE_TOKENS_H
@@ -19,8 +19,8 @@ typedef struct asc_span {
     size_t start, end;
 } asc_span;
 
-/* One token: its id and the bytes [start, end) of the original text that it stands for. The range may be empty
- * (an added begin token, the space that a SentencePiece model puts before a text). */
+/* One token: its id and the bytes [start, end) of the original text that it stands for. The range may be
+ * empty (an added begin token, the space that a SentencePiece model puts before a text). */
 typedef struct asc_token {
     int32_t id;
     size_t start, end;
@@ -38,12 +38,12 @@ typedef enum asc_token_type {
 
 /* Facts about a tokenizer. Ids are -1 where the model has none. The strings live as long as the tokenizer. */
 typedef struct asc_tokenizer_info {
-    const char *model;  /* "gpt2" (byte-level BPE) or "llama" (SentencePiece) */
-    const char *pre;    /* name of the pre-tokenizer in the file, "" for none */
-    size_t n_vocab;     /* ids are 0 .. n_vocab - 1 */
+    const char *model; /* "gpt2" (byte-level BPE) or "llama" (SentencePiece) */
+    const char *pre;   /* name of the pre-tokenizer in the file, "" for none */
+    size_t n_vocab;    /* ids are 0 .. n_vocab - 1 */
     int32_t bos, eos, eot, pad, unk;
-    bool add_bos, add_eos;    /* the model expects its begin or end token around a text */
-    bool add_space_prefix;    /* a space is put before a text (and taken off again when decoding) */
+    bool add_bos, add_eos; /* the model expects its begin or end token around a text */
+    bool add_space_prefix; /* a space is put before a text (and taken off again when decoding) */
 } asc_tokenizer_info;
 
 typedef struct asc_tokenizer asc_tokenizer;
@@ -54,22 +54,25 @@ ASC_API asc_tokenizer_info asc_tokenizer_get_info(const asc_tokenizer *tk);
 /* Options of asc_tokenize; zero-initialise, then set struct_size = sizeof(asc_tokenize_options). */
 typedef struct asc_tokenize_options {
     size_t struct_size;
-    /* false: "<|im_end|>" in the text is ordinary text. true: control tokens written in the text are that token. */
+    /* false: "<|im_end|>" in the text is ordinary text. true: control tokens written in the text are that
+     * token. */
     bool parse_special;
     /* Put the begin and end token around the text where the model's add_bos and add_eos say so. */
     bool add_bos_eos;
-    /* Byte ranges, ascending and disjoint, in which no part of a special token may lie: text by others, such as
-     * the messages inside a rendered chat template. */
+    /* Byte ranges, ascending and disjoint, in which no part of a special token may lie: text by others, such
+     * as the messages inside a rendered chat template. */
     const asc_span *plain;
     size_t n_plain;
 } asc_tokenize_options;
 
-/* Splits text into tokens. opts NULL = all defaults. Bytes that are not UTF-8 count as U+FFFD, one for each maximal
- * bad subpart; bytes for which the vocabulary has nothing get no token but lie in the range of a neighbour.
- * Time O(n log n) for any text. *out (NULL when there are none) is freed with asc_tokens_free, before the context
- * ends. Errors: INVALID_ARGUMENT (plain spans not ascending or outside the text), RESOURCE_EXHAUSTED. */
+/* Splits text into tokens. opts NULL = all defaults. Bytes that are not UTF-8 count as U+FFFD, one for each
+ * maximal bad subpart; bytes for which the vocabulary has nothing get no token but lie in the range of a
+ * neighbour. Time O(n log n) for any text. *out (NULL when there are none) is freed with asc_tokens_free,
+ * before the context ends. Errors: INVALID_ARGUMENT (plain spans not ascending or outside the text),
+ * RESOURCE_EXHAUSTED. */
 ASC_API ASC_MUST_USE asc_status asc_tokenize(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text,
-                                             const asc_tokenize_options *opts, asc_token **out, size_t *out_n);
+                                             const asc_tokenize_options *opts, asc_token **out,
+                                             size_t *out_n);
 ASC_API void asc_tokens_free(asc_ctx *ctx, void *tokens_or_text); /* NULL is accepted */
 
 /* The bytes that a token stands for ("\xC2" for half a character, " Paris" with its space, "<|im_end|>");
@@ -77,14 +80,16 @@ ASC_API void asc_tokens_free(asc_ctx *ctx, void *tokens_or_text); /* NULL is acc
 ASC_API asc_view asc_token_piece(const asc_tokenizer *tk, int32_t id);
 /* ASC_TOKEN_UNUSED for an id that does not exist. */
 ASC_API asc_token_type asc_token_get_type(const asc_tokenizer *tk, int32_t id);
-/* The id of the token that stands for exactly these bytes, or -1. Control tokens are found too and come first. */
+/* The id of the token that stands for exactly these bytes, or -1. Control tokens are found too and come
+ * first. */
 ASC_API int32_t asc_token_find(const asc_tokenizer *tk, asc_view piece);
 
-/* The text of n ids as bytes: NUL-terminated, length in *out_len, freed with asc_tokens_free. special false leaves
- * control and unknown tokens out. Models with add_space_prefix lose the space they put in front, so for the middle of
- * a sequence join asc_token_piece instead. Errors: OUT_OF_RANGE (no such id; the message gives its place). */
-ASC_API ASC_MUST_USE asc_status asc_detokenize(asc_ctx *ctx, const asc_tokenizer *tk, const int32_t *ids, size_t n,
-                                               bool special, char **out, size_t *out_len);
+/* The text of n ids as bytes: NUL-terminated, length in *out_len, freed with asc_tokens_free. special false
+ * leaves control and unknown tokens out. Models with add_space_prefix lose the space they put in front, so
+ * for the middle of a sequence join asc_token_piece instead. Errors: OUT_OF_RANGE (no such id; the message
+ * gives its place). */
+ASC_API ASC_MUST_USE asc_status asc_detokenize(asc_ctx *ctx, const asc_tokenizer *tk, const int32_t *ids,
+                                               size_t n, bool special, char **out, size_t *out_len);
 
 #ifdef __cplusplus
 }

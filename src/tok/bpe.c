@@ -4,7 +4,8 @@
 #include "tokenizer.h"
 
 asc_status asc_token_list_add(asc_ctx *ctx, asc_token_list *list, int32_t id, size_t start) {
-    asc_status st = asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&list->v, &list->cap, list->n + 1, sizeof *list->v);
+    asc_status st =
+        asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&list->v, &list->cap, list->n + 1, sizeof *list->v);
     if (st != ASC_OK) return st;
     list->v[list->n++] = (asc_token){id, start, start};
     return ASC_OK;
@@ -25,7 +26,8 @@ static asc_status load_word(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text
         for (size_t k = 0; k < count; k++) {
             int32_t id = tk->byte_id[(unsigned char)from[k]];
             if (id < 0) continue;
-            size_t at = valid ? i + k : (k == 0 ? i : i + n); /* the rest of a U+FFFD has no bytes of its own */
+            size_t at =
+                valid ? i + k : (k == 0 ? i : i + n); /* the rest of a U+FFFD has no bytes of its own */
             ASC_TRY(asc_symbol_add(ctx, s, (asc_symbol){.id = id, .start = (uint32_t)at, .len = 1}));
         }
         i += n;
@@ -38,7 +40,8 @@ static asc_status propose(asc_ctx *ctx, const asc_tokenizer *tk, asc_merge_scrat
     if (left < 0 || s->sym[left].next < 0) return ASC_OK;
     const asc_merge *m = asc_merge_table_find(&tk->merges, s->sym[left].id, s->sym[s->sym[left].next].id);
     if (m == NULL) return ASC_OK;
-    return asc_heap_push(ctx, s, (asc_candidate){(uint64_t)m->rank << 32 | (uint32_t)left, (uint32_t)m->result});
+    return asc_heap_push(ctx, s,
+                         (asc_candidate){(uint64_t)m->rank << 32 | (uint32_t)left, (uint32_t)m->result});
 }
 
 static asc_status merge_word(asc_ctx *ctx, const asc_tokenizer *tk, asc_merge_scratch *s) {
@@ -60,8 +63,8 @@ done:
     return st;
 }
 
-asc_status asc_bpe_encode(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text, asc_span part, asc_merge_scratch *s,
-                          asc_token_list *list) {
+asc_status asc_bpe_encode(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text, asc_span part,
+                          asc_merge_scratch *s, asc_token_list *list) {
     asc_status st = ASC_OK;
     asc_scan scan = {text.ptr, part.end, 0};
     for (size_t pos = part.start, next; pos < part.end; pos = next) {

@@ -20,8 +20,8 @@ int32_t asc_token_find(const asc_tokenizer *tk, asc_view piece) {
     return id;
 }
 
-asc_status asc_detokenize(asc_ctx *ctx, const asc_tokenizer *tk, const int32_t *ids, size_t n, bool special, char **out,
-                          size_t *out_len) {
+asc_status asc_detokenize(asc_ctx *ctx, const asc_tokenizer *tk, const int32_t *ids, size_t n, bool special,
+                          char **out, size_t *out_len) {
     asc_strbuf b;
     *out = NULL;
     *out_len = 0;
@@ -33,13 +33,13 @@ asc_status asc_detokenize(asc_ctx *ctx, const asc_tokenizer *tk, const int32_t *
     }
     asc_strbuf_init(&b, ctx);
     asc_strbuf_adds(&b, "");
-    bool begins = true; /* a part between special tokens begins here */
+    bool begins = true; /* a text begins here: one space was put before it */
     for (size_t i = 0; i < n; i++) {
         asc_view piece = asc_pieces_at(&tk->pieces, (size_t)ids[i]);
         asc_token_type type = (asc_token_type)tk->pieces.type[ids[i]];
         if (type == ASC_TOKEN_CONTROL || type == ASC_TOKEN_UNKNOWN || type == ASC_TOKEN_USER_DEFINED) {
             if (special || type == ASC_TOKEN_USER_DEFINED) asc_strbuf_addv(&b, piece);
-            begins = begins || type != ASC_TOKEN_UNKNOWN; /* an unknown character is part of its text */
+            begins = type == ASC_TOKEN_CONTROL; /* the others are part of the text around them */
             continue;
         }
         if (begins && tk->info.add_space_prefix && piece.len > 0 && piece.ptr[0] == ' ') {

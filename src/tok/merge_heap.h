@@ -1,4 +1,5 @@
-/* merge_heap.h - what both merging algorithms work on: symbols in a linked list, and a heap of candidate merges. */
+/* merge_heap.h - what both merging algorithms work on: symbols in a linked list, and a heap of candidate
+ * merges. */
 #ifndef ASC_MERGE_HEAP_H
 #define ASC_MERGE_HEAP_H
 
@@ -8,7 +9,8 @@ typedef struct asc_symbol {
     int32_t id;         /* BPE: token; SPM: not used */
     int32_t prev, next; /* index, -1 = none */
     uint32_t start;     /* first byte in the original text */
-    uint32_t off, len;  /* SPM: bytes in the normalised text; BPE: len 1, or 0 once merged into its left neighbour */
+    uint32_t off,
+        len; /* SPM: bytes in the normalised text; BPE: len 1, or 0 once merged into its left neighbour */
 } asc_symbol;
 
 typedef struct asc_candidate {

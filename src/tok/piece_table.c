@@ -34,7 +34,8 @@ void asc_pieces_deinit(asc_ctx *ctx, asc_pieces *p) {
 asc_status asc_pieces_reserve(asc_ctx *ctx, asc_pieces *p, size_t more) {
     size_t need;
     if (!asc_add_size(p->bytes_len, more, &need) || need > UINT32_MAX) {
-        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "tokenizer.ggml.tokens: the tokens are longer than 4 GB together");
+        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED,
+                        "tokenizer.ggml.tokens: the tokens are longer than 4 GB together");
     }
     return asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&p->bytes, &p->bytes_cap, need, 1);
 }

@@ -13,13 +13,13 @@ typedef struct asc_piece_slot {
 
 typedef struct asc_pieces {
     size_t n;
-    char *bytes;      /* all pieces one after another */
+    char *bytes; /* all pieces one after another */
     size_t bytes_len, bytes_cap;
     uint32_t *offset; /* n + 1 */
     uint8_t *type;    /* n, asc_token_type */
     asc_piece_slot *slots;
-    size_t mask;      /* number of slots - 1 */
-    size_t max_len;   /* of the pieces in the table */
+    size_t mask;    /* number of slots - 1 */
+    size_t max_len; /* of the pieces in the table */
 } asc_pieces;
 
 #define ASC_PIECE_MASK(type) (1u << (type))
@@ -33,8 +33,8 @@ ASC_MUST_USE asc_status asc_pieces_init(asc_ctx *ctx, asc_pieces *p, size_t n_to
 void asc_pieces_deinit(asc_ctx *ctx, asc_pieces *p);
 /* Appends the next token's bytes; the caller has made room in `bytes` with asc_pieces_reserve. */
 ASC_MUST_USE asc_status asc_pieces_reserve(asc_ctx *ctx, asc_pieces *p, size_t more);
-/* Closes piece p->n, whose `len` bytes were written at bytes + bytes_len. listed: it can be found by its bytes;
- * of two equal pieces of one type the first is found. */
+/* Closes piece p->n, whose `len` bytes were written at bytes + bytes_len. listed: it can be found by its
+ * bytes; of two equal pieces of one type the first is found. */
 void asc_pieces_push(asc_pieces *p, size_t len, asc_token_type type, bool listed);
 static inline asc_view asc_pieces_at(const asc_pieces *p, size_t id) {
     return (asc_view){p->bytes + p->offset[id], p->offset[id + 1] - p->offset[id]};

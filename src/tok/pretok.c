@@ -48,12 +48,13 @@ static size_t contraction(const asc_scan *s, size_t pos, bool any_case) {
     look b = at(s, a.end);
     uint32_t y = b.cp;
     if (any_case && y >= 'A' && y <= 'Z') y |= 0x20;
-    if (a.end < s->end && ((x == 'r' && y == 'e') || (x == 'v' && y == 'e') || (x == 'l' && y == 'l'))) return b.end;
+    if (a.end < s->end && ((x == 'r' && y == 'e') || (x == 'v' && y == 'e') || (x == 'l' && y == 'l')))
+        return b.end;
     return pos;
 }
 
-/* \s+(?!\S)|\s+ : white space up to the last character before a visible one, or all of it when it is one character
- * or nothing visible follows. */
+/* \s+(?!\S)|\s+ : white space up to the last character before a visible one, or all of it when it is one
+ * character or nothing visible follows. */
 static size_t spaces(const asc_scan *s, size_t pos) {
     size_t last = pos, end = pos;
     while (end < s->end) {
@@ -127,12 +128,13 @@ static size_t llama_bpe_next(asc_scan *s, size_t pos) { return llama3_like(s, po
 static size_t qwen2_next(asc_scan *s, size_t pos) { return llama3_like(s, pos, 1); }
 
 static const asc_pretok table[] = {
-    {"smollm", smollm_next, false, false},   {"gpt-2", gpt2_next, false, false},
-    {"llama-bpe", llama_bpe_next, true, true}, {"llama3", llama_bpe_next, true, true},
-    {"llama-v3", llama_bpe_next, true, true},  {"qwen2", qwen2_next, false, false},
+    {"smollm", smollm_next, false, false},          {"gpt-2", gpt2_next, false, false},
+    {"llama-bpe", llama_bpe_next, true, true},      {"llama3", llama_bpe_next, true, true},
+    {"llama-v3", llama_bpe_next, true, true},       {"qwen2", qwen2_next, false, false},
     {"deepseek-r1-qwen", qwen2_next, false, false}, {"default", gpt2_next, false, false},
 };
-const char asc_pretok_names[] = "smollm, gpt-2, llama-bpe, llama3, llama-v3, qwen2, deepseek-r1-qwen, default (= gpt-2)";
+const char asc_pretok_names[] =
+    "smollm, gpt-2, llama-bpe, llama3, llama-v3, qwen2, deepseek-r1-qwen, default (= gpt-2)";
 
 const asc_pretok *asc_pretok_find(asc_view name) {
     if (name.ptr == NULL) return asc_pretok_find(asc_view_of("gpt-2"));

@@ -35,11 +35,13 @@ static bool is_special(const asc_pieces *p, size_t id) {
     return (set & ASC_PIECE_MASK(p->type[id])) != 0 && asc_pieces_at(p, id).len > 0;
 }
 
-/* Of equal pieces the last in order, the smallest id, stays: matching must not depend on how many there are. */
+/* Of equal pieces the last in order, the smallest id, stays: matching must not depend on how many there are.
+ */
 static void drop_doubles(asc_special_set *s, const asc_pieces *p) {
     size_t kept = 0;
     for (size_t i = 0; i < s->n; i++) {
-        if (i + 1 < s->n && asc_view_eq(asc_pieces_at(p, (size_t)s->ids[i]), asc_pieces_at(p, (size_t)s->ids[i + 1]))) {
+        if (i + 1 < s->n &&
+            asc_view_eq(asc_pieces_at(p, (size_t)s->ids[i]), asc_pieces_at(p, (size_t)s->ids[i + 1]))) {
             continue;
         }
         s->ids[kept++] = s->ids[i];
@@ -75,7 +77,8 @@ static unsigned byte_at(const asc_special_set *s, const asc_pieces *p, size_t i,
 }
 
 /* First index in [lo, hi) whose byte at `depth` is at least b. */
-static size_t lower(const asc_special_set *s, const asc_pieces *p, size_t lo, size_t hi, size_t depth, unsigned b) {
+static size_t lower(const asc_special_set *s, const asc_pieces *p, size_t lo, size_t hi, size_t depth,
+                    unsigned b) {
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
         if (byte_at(s, p, mid, depth) < b) {

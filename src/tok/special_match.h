@@ -1,5 +1,5 @@
-/* special_match.h - finds tokens that are matched in the raw text before anything else: the longest one at the
- * leftmost place. The set is a sorted list of pieces; a match narrows it byte by byte. */
+/* special_match.h - finds tokens that are matched in the raw text before anything else: the longest one at
+ * the leftmost place. The set is a sorted list of pieces; a match narrows it byte by byte. */
 #ifndef ASC_SPECIAL_MATCH_H
 #define ASC_SPECIAL_MATCH_H
 

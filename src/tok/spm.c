@@ -1,6 +1,7 @@
-/* spm.c - SentencePiece's BPE as files of model "llama" hold it: characters are joined, best score first, as long as
- * the joined text is a token; what is left over falls back to byte tokens, or to the unknown token.
- * A space is U+2581 in the file; pieces and text here have the plain space instead, and U+2581 in a text becomes one. */
+/* spm.c - SentencePiece's BPE as files of model "llama" hold it: characters are joined, best score first, as
+ * long as the joined text is a token; what is left over falls back to byte tokens, or to the unknown token.
+ * A space is U+2581 in the file; pieces and text here have the plain space instead, and U+2581 in a text
+ * becomes one. */
 #include "merge_heap.h"
 #include "tokenizer.h"
 
@@ -25,8 +26,9 @@ static asc_status propose(asc_ctx *ctx, const asc_tokenizer *tk, asc_merge_scrat
     if (v.len > tk->pieces.max_len) return ASC_OK; /* keeps long runs linear */
     int32_t id = asc_pieces_find(&tk->pieces, v, ASC_PIECES_PLAIN);
     if (id < 0) return ASC_OK;
-    return asc_heap_push(ctx, s, (asc_candidate){(uint64_t)score_order(tk->scores[id]) << 32 | (uint32_t)left,
-                                                 (uint32_t)v.len});
+    return asc_heap_push(
+        ctx, s,
+        (asc_candidate){(uint64_t)score_order(tk->scores[id]) << 32 | (uint32_t)left, (uint32_t)v.len});
 }
 
 static asc_status merge_all(asc_ctx *ctx, const asc_tokenizer *tk, asc_merge_scratch *s) {
@@ -78,9 +80,11 @@ static asc_status fall_back(asc_ctx *ctx, const asc_tokenizer *tk, asc_view part
                             const char *bytes, asc_token_list *list, bool *in_unknown) {
     asc_status st = ASC_OK;
     bool have_all = true;
-    for (uint32_t k = 0; k < sym->len; k++) have_all = have_all && tk->byte_id[(unsigned char)bytes[sym->off + k]] >= 0;
+    for (uint32_t k = 0; k < sym->len; k++)
+        have_all = have_all && tk->byte_id[(unsigned char)bytes[sym->off + k]] >= 0;
     if (!have_all) {
-        if (tk->info.unk >= 0 && !*in_unknown) ASC_TRY(asc_token_list_add(ctx, list, tk->info.unk, sym->start));
+        if (tk->info.unk >= 0 && !*in_unknown)
+            ASC_TRY(asc_token_list_add(ctx, list, tk->info.unk, sym->start));
         *in_unknown = true;
         return ASC_OK;
     }
@@ -105,7 +109,8 @@ asc_status asc_spm_encode(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text, 
     ASC_TRY(merge_all(ctx, tk, s));
     for (int32_t i = s->n_sym > 0 ? 0 : -1; i >= 0; i = s->sym[i].next) {
         const asc_symbol *sym = &s->sym[i];
-        int32_t id = asc_pieces_find(&tk->pieces, (asc_view){s->bytes + sym->off, sym->len}, ASC_PIECES_PLAIN);
+        int32_t id =
+            asc_pieces_find(&tk->pieces, (asc_view){s->bytes + sym->off, sym->len}, ASC_PIECES_PLAIN);
         if (id >= 0) {
             ASC_TRY(asc_token_list_add(ctx, list, id, sym->start));
             in_unknown = false;

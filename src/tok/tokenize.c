@@ -1,4 +1,5 @@
-/* tokenize.c - text to tokens: cuts the text at special tokens, encodes what lies between, makes the ranges tile. */
+/* tokenize.c - text to tokens: cuts the text at special tokens, encodes what lies between, makes the ranges
+ * tile. */
 #include "merge_heap.h"
 #include "tokenizer.h"
 
@@ -10,6 +11,7 @@ typedef struct job {
     asc_merge_scratch scratch;
     asc_token_list list;
     size_t covered; /* bytes [0, covered) lie in the range of some token */
+    bool prefix;    /* a space goes before what comes next, unless that is a control token */
 } job;
 
 static asc_status check_plain(asc_ctx *ctx, const asc_tokenize_options *o, size_t len) {
@@ -17,21 +19,22 @@ static asc_status check_plain(asc_ctx *ctx, const asc_tokenize_options *o, size_
         asc_span p = o->plain[i];
         if (p.start < end || p.end < p.start || p.end > len) {
             return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
-                            "plain span %zu [%zu, %zu) is not in order or leaves the text of %zu bytes", i, p.start, p.end,
-                            len);
+                            "plain span %zu [%zu, %zu) is not in order or leaves the text of %zu bytes", i,
+                            p.start, p.end, len);
         }
     }
     return ASC_OK;
 }
 
-/* Encodes text[part), which holds no special token. Bytes without a token go to the token before them, at the begin
- * of the part to the one behind. */
+/* Encodes text[part), which holds no special token. Bytes without a token go to the token before them, at the
+ * begin of the part to the one behind. */
 static asc_status encode_part(job *j, asc_span part) {
-    if (part.start == part.end) return ASC_OK;
+    bool space = j->prefix;
+    if (part.start == part.end && !space) return ASC_OK;
     size_t first = j->list.n;
     asc_status st = ASC_OK;
+    j->prefix = false;
     if (j->tk->spm) {
-        bool space = j->tk->info.add_space_prefix; /* llama.cpp puts it behind every special token, too */
         ASC_TRY(asc_spm_encode(j->ctx, j->tk, j->text, part, space, &j->scratch, &j->list));
     } else {
         ASC_TRY(asc_bpe_encode(j->ctx, j->tk, j->text, part, &j->scratch, &j->list));
@@ -57,11 +60,12 @@ static int32_t next_special(const job *j, size_t from, size_t *span, size_t *at)
     const asc_tokenize_options *o = &j->opts;
     for (size_t pos = from; pos < j->text.len; pos++) {
         while (*span < o->n_plain && o->plain[*span].end <= pos) ++*span;
-        size_t gap_end = *span < o->n_plain ? o->plain[*span].start : j->text.len; /* <= pos: inside a plain span */
+        size_t gap_end =
+            *span < o->n_plain ? o->plain[*span].start : j->text.len; /* <= pos: inside a plain span */
         /* SentencePiece's user-defined symbols are ordinary vocabulary, so they hold in plain text, too. */
         size_t user_limit = j->tk->spm ? j->text.len : gap_end;
-        int32_t id = asc_special_at(&j->tk->specials, &j->tk->pieces, j->text, pos, o->parse_special ? gap_end : 0,
-                                    user_limit);
+        int32_t id = asc_special_at(&j->tk->specials, &j->tk->pieces, j->text, pos,
+                                    o->parse_special ? gap_end : 0, user_limit);
         if (id >= 0) {
             *at = pos;
             return id;
@@ -76,12 +80,17 @@ static asc_status run(job *j) {
     size_t pos = 0, span = 0, at = 0;
     const asc_tokenizer_info *f = &j->tk->info;
     if (j->opts.add_bos_eos && f->add_bos && f->bos >= 0) ASC_TRY(add_special(j, f->bos, 0));
+    j->prefix = f->add_space_prefix && j->text.len > 0;
     for (;;) {
         int32_t id = next_special(j, pos, &span, &at);
-        ASC_TRY(encode_part(j, (asc_span){pos, at}));
+        bool user = id >= 0 && j->tk->pieces.type[id] == ASC_TOKEN_USER_DEFINED;
+        if (at > pos || user) ASC_TRY(encode_part(j, (asc_span){pos, at}));
         if (id < 0) break;
         pos = at + asc_pieces_at(&j->tk->pieces, (size_t)id).len;
         ASC_TRY(add_special(j, id, pos));
+        /* A user-defined symbol is part of the text (as in SentencePiece); behind a control token a new text
+         * begins (as in llama.cpp). */
+        if (!user) j->prefix = f->add_space_prefix;
     }
     if (j->list.n > 0) j->list.v[j->list.n - 1].end = j->text.len;
     if (j->opts.add_bos_eos && f->add_eos && f->eos >= 0) {
@@ -92,8 +101,8 @@ done:
     return st;
 }
 
-asc_status asc_tokenize(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text, const asc_tokenize_options *opts,
-                        asc_token **out, size_t *out_n) {
+asc_status asc_tokenize(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text,
+                        const asc_tokenize_options *opts, asc_token **out, size_t *out_n) {
     asc_status st = ASC_OK;
     job j = {.ctx = ctx, .tk = tk, .text = text};
     *out = NULL;

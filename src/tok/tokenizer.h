@@ -1,4 +1,5 @@
-/* tokenizer.h - the inside of a tokenizer: pieces, tables and what the two algorithms share. Only for src/tok. */
+/* tokenizer.h - the inside of a tokenizer: pieces, tables and what the two algorithms share. Only for
+ * src/tok. */
 #ifndef ASC_TOKENIZER_H
 #define ASC_TOKENIZER_H
 

@@ -1,6 +1,7 @@
 /* unicode.c - see unicode.h.
- * Debian 12's utf8proc knows Unicode 15.0; the letters and numbers that 15.1 and 16.0 added are listed here (from the
- * DerivedGeneralCategory files of those versions), so that ids agree with tokenizers that use the newer tables. */
+ * Debian 12's utf8proc knows Unicode 15.0; the letters and numbers that 15.1 and 16.0 added are listed here
+ * (from the DerivedGeneralCategory files of those versions), so that ids agree with tokenizers that use the
+ * newer tables. */
 #include "unicode.h"
 #include <stddef.h>
 #include <utf8proc.h>

@@ -1,17 +1,26 @@
-/* vocab.c - builds a tokenizer from a spec: checks every count and id, decodes the pieces, fills the tables. */
+/* vocab.c - builds a tokenizer from a spec: checks every count and id, decodes the pieces, fills the tables.
+ */
 #include "byte_alphabet.h"
 #include "tokenizer.h"
 #include <math.h>
 
 asc_vocab_spec asc_vocab_spec_empty(void) {
-    return (asc_vocab_spec){.bos = -1, .eos = -1, .eot = -1, .pad = -1, .unk = -1, .add_bos = -1, .add_eos = -1,
-                            .add_space_prefix = -1, .ignore_merges = -1};
+    return (asc_vocab_spec){.bos = -1,
+                            .eos = -1,
+                            .eot = -1,
+                            .pad = -1,
+                            .unk = -1,
+                            .add_bos = -1,
+                            .add_eos = -1,
+                            .add_space_prefix = -1,
+                            .ignore_merges = -1};
 }
 
 static asc_status choose_kind(asc_ctx *ctx, asc_tokenizer *tk, const asc_vocab_spec *spec) {
     asc_view model = asc_view_cut(spec->model, 64), pre = asc_view_cut(spec->pre, 64);
     if (spec->model.ptr == NULL) {
-        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.model is missing, so text cannot be turned into tokens");
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                 "tokenizer.ggml.model is missing, so text cannot be turned into tokens");
         asc_hint(ctx, "give token ids instead of text, or convert the model again with its tokenizer");
         return ASC_INVALID_ARGUMENT;
     }
@@ -29,7 +38,8 @@ static asc_status choose_kind(asc_ctx *ctx, asc_tokenizer *tk, const asc_vocab_s
     if (tk->spm) return ASC_OK; /* it has no pre-tokenizer; converters write "default" */
     tk->pre = asc_pretok_find(spec->pre);
     if (tk->pre == NULL) {
-        ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "tokenizer.ggml.pre is '" ASC_VIEW_FMT "', a pre-tokenizer that is not known",
+        ASC_FAIL(ctx, ASC_UNIMPLEMENTED,
+                 "tokenizer.ggml.pre is '" ASC_VIEW_FMT "', a pre-tokenizer that is not known",
                  ASC_VIEW_ARG(pre));
         asc_hint(ctx, "known are %s; give token ids instead of text", asc_pretok_names);
         return ASC_UNIMPLEMENTED;
@@ -45,26 +55,28 @@ static asc_status check_counts(asc_ctx *ctx, const asc_tokenizer *tk, const asc_
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.tokens is missing or empty");
     }
     if (s->n_tokens > ASC_TOK_MAX_TOKENS) {
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.tokens has %zu entries, more than %d", s->n_tokens,
-                        ASC_TOK_MAX_TOKENS);
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.tokens has %zu entries, more than %d",
+                        s->n_tokens, ASC_TOK_MAX_TOKENS);
     }
     if (s->n_types != 0 && s->n_types != s->n_tokens) {
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.token_type has %zu entries for %zu tokens",
                         s->n_types, s->n_tokens);
     }
     if (tk->spm && s->n_scores == 0) {
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.scores is missing, which model 'llama' needs");
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                        "tokenizer.ggml.scores is missing, which model 'llama' needs");
     }
     if (tk->spm && s->n_scores != s->n_tokens) {
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.scores has %zu entries for %zu tokens", s->n_scores,
-                        s->n_tokens);
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.scores has %zu entries for %zu tokens",
+                        s->n_scores, s->n_tokens);
     }
     if (!tk->spm && !s->has_merges) {
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.merges is missing, which model 'gpt2' needs");
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                        "tokenizer.ggml.merges is missing, which model 'gpt2' needs");
     }
     if (s->n_merges > ASC_TOK_MAX_MERGES) {
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.merges has %zu entries, more than %d", s->n_merges,
-                        ASC_TOK_MAX_MERGES);
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.merges has %zu entries, more than %d",
+                        s->n_merges, ASC_TOK_MAX_MERGES);
     }
     return ASC_OK;
 }
@@ -102,8 +114,8 @@ static asc_status add_piece(asc_ctx *ctx, asc_tokenizer *tk, const asc_byte_alph
     size_t i = tk->pieces.n, len = t.len;
     bool listed = true;
     if (t.len > ASC_TOK_MAX_PIECE) {
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.tokens[%zu] has %zu bytes, more than %d", i, t.len,
-                        ASC_TOK_MAX_PIECE);
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.tokens[%zu] has %zu bytes, more than %d",
+                        i, t.len, ASC_TOK_MAX_PIECE);
     }
     asc_status st = asc_pieces_reserve(ctx, &tk->pieces, t.len + 1);
     if (st != ASC_OK) return st;
@@ -112,8 +124,9 @@ static asc_status add_piece(asc_ctx *ctx, asc_tokenizer *tk, const asc_byte_alph
     if (type == ASC_TOKEN_BYTE) {
         int b = byte_of_name(t);
         if (b < 0) {
-            return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
-                            "tokenizer.ggml.tokens[%zu] is a byte token by its type but not named like <0x0A>", i);
+            return ASC_FAIL(
+                ctx, ASC_INVALID_ARGUMENT,
+                "tokenizer.ggml.tokens[%zu] is a byte token by its type but not named like <0x0A>", i);
         }
         *out = (char)b;
         len = 1;
@@ -122,7 +135,8 @@ static asc_status add_piece(asc_ctx *ctx, asc_tokenizer *tk, const asc_byte_alph
     } else if (tk->spm && (type == ASC_TOKEN_NORMAL || type == ASC_TOKEN_UNUSED)) {
         len = plain_spaces(t, out);
     } else if (!tk->spm && type == ASC_TOKEN_NORMAL && !asc_byte_alphabet_decode(alphabet, t, out, &len)) {
-        memcpy(out, t.ptr, t.len); /* not in the alphabet: no text can become this token, but it can be printed */
+        memcpy(out, t.ptr,
+               t.len); /* not in the alphabet: no text can become this token, but it can be printed */
         len = t.len;
         listed = false;
     }
@@ -139,15 +153,16 @@ static asc_status load_pieces(asc_ctx *ctx, asc_tokenizer *tk, const asc_byte_al
         int32_t type = spec->n_types > 0 ? spec->type(spec->self, i) : ASC_TOKEN_NORMAL;
         if (type == 0) type = ASC_TOKEN_NORMAL; /* "undefined" */
         if (type < ASC_TOKEN_NORMAL || type > ASC_TOKEN_BYTE) {
-            ASC_TRY(ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.token_type[%zu] is %d; types are 1 to 6", i,
-                             (int)type));
+            ASC_TRY(ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                             "tokenizer.ggml.token_type[%zu] is %d; types are 1 to 6", i, (int)type));
         }
         ASC_TRY(add_piece(ctx, tk, alphabet, spec->token(spec->self, i), (asc_token_type)type));
     }
     if (!tk->spm) {
         for (unsigned b = 0; b < 256; b++) {
             char c = (char)b;
-            if (tk->byte_id[b] < 0) tk->byte_id[b] = asc_pieces_find(&tk->pieces, (asc_view){&c, 1}, ASC_PIECES_PLAIN);
+            if (tk->byte_id[b] < 0)
+                tk->byte_id[b] = asc_pieces_find(&tk->pieces, (asc_view){&c, 1}, ASC_PIECES_PLAIN);
         }
     }
 done:
@@ -168,13 +183,13 @@ static asc_status load_scores(asc_ctx *ctx, asc_tokenizer *tk, const asc_vocab_s
 
 static asc_status bad_merge(asc_ctx *ctx, size_t i, asc_view m, const char *what) {
     asc_view cut = asc_view_cut(m, 80);
-    return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.merges[%zu] '" ASC_VIEW_FMT "' %s", i, ASC_VIEW_ARG(cut),
-                    what);
+    return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.merges[%zu] '" ASC_VIEW_FMT "' %s", i,
+                    ASC_VIEW_ARG(cut), what);
 }
 
 /* Adds merge number i, "left right". room: at least m.len bytes. */
-static asc_status add_merge(asc_ctx *ctx, asc_tokenizer *tk, const asc_byte_alphabet *alphabet, size_t i, asc_view m,
-                            char *room) {
+static asc_status add_merge(asc_ctx *ctx, asc_tokenizer *tk, const asc_byte_alphabet *alphabet, size_t i,
+                            asc_view m, char *room) {
     const char *gap = m.len > 2 ? memchr(m.ptr + 1, ' ', m.len - 2) : NULL;
     if (gap == NULL) return bad_merge(ctx, i, m, "is not two pieces with a space between them");
     asc_view left = {m.ptr, (size_t)(gap - m.ptr)}, right = {gap + 1, m.len - left.len - 1};
@@ -218,14 +233,15 @@ done:
 static int32_t checked_id(asc_ctx *ctx, const asc_tokenizer *tk, const char *key, int64_t id) {
     if (id < 0) return -1;
     if ((uint64_t)id < tk->pieces.n) return (int32_t)id;
-    asc_logf(ctx, ASC_LOG_WARN, "tokenizer.ggml.%s is %lld, but there are only %zu tokens: ignored", key, (long long)id,
-             tk->pieces.n);
+    asc_logf(ctx, ASC_LOG_WARN, "tokenizer.ggml.%s is %lld, but there are only %zu tokens: ignored", key,
+             (long long)id, tk->pieces.n);
     return -1;
 }
 
 /* Names of end-of-turn tokens for files that do not say which it is. */
 static int32_t guess_eot(const asc_tokenizer *tk) {
-    static const char *const names[] = {"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>"};
+    static const char *const names[] = {"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>",
+                                        "<|endoftext|>"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         int32_t id = asc_pieces_find(&tk->pieces, asc_view_of(names[i]), ASC_PIECE_MASK(ASC_TOKEN_CONTROL));
         if (id >= 0) return id;

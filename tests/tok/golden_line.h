@@ -31,7 +31,8 @@ static inline bool golden_ids_equal(const asc_json *want, const asc_token *t, si
 
 static inline void golden_print(const char *what, const asc_json *want, const asc_token *t, size_t n) {
     fprintf(stderr, "%s\n  want", what);
-    for (size_t i = 0; i < asc_json_len(want); i++) fprintf(stderr, " %d", (int)asc_json_int(asc_json_at(want, i), -1));
+    for (size_t i = 0; i < asc_json_len(want); i++)
+        fprintf(stderr, " %d", (int)asc_json_int(asc_json_at(want, i), -1));
     fprintf(stderr, "\n  got ");
     for (size_t i = 0; i < n; i++) fprintf(stderr, " %d[%zu,%zu)", (int)t[i].id, t[i].start, t[i].end);
     fprintf(stderr, "\n");
