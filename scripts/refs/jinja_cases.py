@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Writes tests/data/jinja_cases.jsonl: templates with what jinja2 3.x prints for them.
+
+Needs `pip install jinja2` in an environment of its own. The environment is set up as chat templates expect it:
+trim_blocks, lstrip_blocks, the loop controls extension, raise_exception, and a tojson without HTML escapes.
+Rows: {"template", "vars", "expected"} or {"template", "vars", "fails": true}.
+"""
+import json
+import random
+import sys
+
+import jinja2
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+CHAT = {
+    "messages": [
+        {"role": "system", "content": " Be brief. "},
+        {"role": "user", "content": "Hi <b> \u00e9\u4f60\n"},
+        {"role": "assistant", "content": "ok"},
+    ],
+    "add_generation_prompt": True,
+    "bos_token": "<s>",
+    "eos_token": "</s>",
+}
+V = {"a": 1, "b": 2.5, "s": "h\u00e9llo", "t": True, "n": None, "l": [1, "x", None, 2.0], "d": {"k": "v", "m": {"z": 0}}, "e": []}
+
+EXPR = r"""
+1|a|a + 1|a - 3|a * 2.0|7 / 2|7 // 2|-7 // 2|7 % 3|-7 % 3|7 % -3|7.5 % 2|-7.5 // 2|2 + 3 * 4|(2 + 3) * 4|10 - 2 - 3|2 * 3 % 4
+1.0|1e16|1e15|123456789012345678|1.5e-5|0.0001|1e22|-0.0|0.1 + 0.2|1 / 3|100.0|2.50|1e100|-a|+a|- - a|-a + 3|--3
+true|false|none|True|None|t and a|n or s|not t|not n and t|t and n|e or 0|'' or 'x'|1 and 2 and 3|0 or n or 'z'
+1 == 1.0|1 == true|'1' == 1|a != 2|a < 2|a <= 1|b > 2|b >= 3|'a' < 'b'|'é' > 'z'|1 < 2 < 3|1 < 2 > 5|none == none|none == undefinedvar
+undefinedvar == undefinedvar2|l == [1, 'x', none, 2]|d == {'m': {'z': 0}, 'k': 'v'}|(1, 2) == [1, 2]|[] == e
+'x' in l|'y' in l|'ell' in 'hello'|'' in 'x'|'k' in d|'q' not in d|1 in [1.0]|none in l|'x' in undefinedvar|not 'x' in l|1 in (1, 2)
+s|s[0]|s[1]|s[-1]|s[9]|l[0]|l[-1]|l[1]|l[99]|d.k|d['k']|d.m.z|d['m']['z']|d.nope|d['nope']|l.0|l[0:2]|l[-2:]|l[::-1]|l[::2]|s[1:3]|s[::-1]|s[:-1]|s[5:]|l[1:99]|l[3:1]|l[-99:2]|s[-3:-1]|s[4:1:-1]|s[-1:-4:-2]|l[:0:-1]
+'a' ~ 1 ~ none ~ true ~ 2.0|'a' + 'b'|'ab' * 3|3 * 'ab'|'x' * -1|[1] + [2]|[1, 2] * 2|(1, 2)|(1,)|()|[1, [2, 'it''s']]|{'a': 1, 'b': [none, true]}|[1.5, 'é', "q'", 'q"', "'\"", '\n\t\\']|['\x00\x7f\u200b\u00a0é']
+'tab\tnl\\n\x41\u00e9\101\q'|"dq\"sq'"|'a' 'b' "c"|'\U0001F600'|'line\
+cont'
+s if t else 'no'|'yes' if n else 'no'|'only' if n|1 if t else 2 if t else 3|('a' if n) ~ 'b'
+' x '|trim|s|upper|S|'Straße'|upper|'ÀÉ'|lower|s|length|l|length|d|count|undefinedvar|length|''|length
+a is defined|zz is defined|zz is undefined|zz is not defined|n is none|a is none|s is string|d is mapping|l is sequence|s is sequence|d is sequence|l is iterable|a is number|t is number|a is integer|t is integer|b is float|t is boolean|t is true|a is true|3 is odd|4 is even|9 is divisibleby 3|9 is divisibleby(2)|a is eq 1|a is ne(1)|a is lt 2|a is gt 5|a is in [1]|range is callable|l is mapping|not a is defined|a is defined and t
+undefinedvar|undefinedvar ~ 'x'|not undefinedvar|undefinedvar or 'dflt'
+[1,2,3,]|{'a': 1,}|{}|[]|[[]]|'{{'|'%}'|"}}"|{'a': {'b': 1}}.a.b
+"""
+
+EXPR_LINES = [
+    "zz|default('x')", "n|default('x')", "n|default('x', true)", "''|default('y', boolean=true)", "zz|d", "s|trim|upper", "-5|abs", "-b|abs",
+    "' a b '|trim ~ '.'", "l|first", "l|last", "e|first", "s|first", "s|last", "'abc'|list", "l|join(',')", "l|join", "['a','b']|join(' - ')", "s|string", "5|string ~ 'x'",
+    "'42'|int", "'x'|int", "'x'|int(7)", "'3.9'|int", "3.9|int", "-3.9|int", "'2.5'|float", "'x'|float", "t|int", "3|float", "' 12 '|int", "'-7'|int", "d|list", "d|length == 2",
+    "range(3)|list", "range(1, 4)|list", "range(5, 0, -2)|list", "range(0)|list", "range(3, 1)|list", "(1, 2)|list", "'<b>'|safe",
+    "l|tojson", "d|tojson", "s|tojson", "'\"\\\\\\n\\x01'|tojson", "d|tojson(indent=2)", "[]|tojson(indent=2)", "[1.0, 1e30, none, true]|tojson", "{1: 2, none: 3, true: 4}|tojson", "'</script>'|tojson", "[[1,[2]],{}]|tojson(2)",
+    "'\u2003 x \u00a0\u3000'|trim ~ '|'", "'\u00dfa'|upper", "'\u0130'|length", "'\U0001F600x'|length", "'\U0001F600x'[1]", "'it''s'", "1 + true", "true + true", "-true", "7 // 2.0", "5 % 2.5", "1e3|int",
+    "('a', 'b')[1]", "{'a': 1}['a']", "[1, 2][-1]", "'abc'[1:][0]", "d['m'].z + 1", "(s ~ '!')|upper", "s ~ '!'|upper", "1 ~ 2 ~ 3", "2 * 3 ~ 4", "'a' ~ 'b' == 'ab'", "not 1 == 2", "1 if zz is defined else 2",
+    "l[a]", "l[a:][0]", "d[s] is defined", "a == 1 and b == 2.5 or zz.y", "'x' if 'system' == 'system' and not zz", "{'a': 1}.a", "{1: 'one'}[1]", "[0] and 1",
+    "1,2", "1,", "a,b", "'%s' == '%s'", "0 == false", "'' == false", "none is none", "1 is not none", "zz is none", "'a' not in ('a', 'b')", "not ('a' in 'abc')", "0.5 == 1/2", "3 > 2 > 1", "2 // -3", "1.0 // 0.3", "-1.0 % 0.3",
+]
+
+STATEMENTS = [
+    "{% if a %}A{% endif %}", "{% if n %}A{% else %}B{% endif %}", "{% if n %}A{% elif t %}B{% else %}C{% endif %}", "{% if n %}A{% elif e %}B{% elif zz %}D{% else %}C{% endif %}",
+    "{% for x in l %}{{ x }},{% endfor %}", "{% for x in e %}{{ x }}{% else %}none{% endfor %}", "{% for x in l %}{{ loop.index }}{{ loop.index0 }}{{ loop.first }}{{ loop.last }}{{ loop.length }} {% endfor %}",
+    "{% for x in [1,2] %}{% for y in [3,4] %}{{ loop.index }}{{ x }}{{ y }}{% endfor %}{{ loop.index }}{% endfor %}", "{% for c in s %}[{{ c }}]{% endfor %}", "{% for k in d %}{{ k }}={{ d[k] }};{% endfor %}",
+    "{% for k, v in [(1, 2), [3, 4]] %}{{ k }}{{ v }}{% endfor %}", "{% for x in range(3) %}{{ x }}{% endfor %}", "{% for x in l if x %}{{ loop.index }}{{ x }}{% endfor %}", "{% for x in l if x is none %}{{ loop.length }}{% else %}-{% endfor %}",
+    "{% for x in [1,2,3] %}{{ loop.revindex }}{{ loop.revindex0 }}{{ loop.previtem }}{{ loop.nextitem }}{% endfor %}", "{% for x in undefinedvar %}a{% else %}b{% endfor %}",
+    "{% set x = 5 %}{{ x }}", "{% set x = 1 %}{% for i in [1,2] %}{% set x = x + i %}{{ x }}{% endfor %}{{ x }}", "{% set x = 1 %}{% if t %}{% set x = 2 %}{% endif %}{{ x }}", "{% set x, y = 1, 2 %}{{ x }}{{ y }}", "{% set x = [1,2] %}{{ x[1] }}",
+    "{% set x %}a{{ a }}b{% endset %}{{ x }}{{ x|length }}", "{% set x = 1, 2 %}{{ x }}", "{% set a = 'shadow' %}{{ a }}", "{% for a in [9] %}{{ a }}{% endfor %}{{ a }}",
+    "{% for x in [1,2,3,4] %}{% if x == 2 %}{% continue %}{% endif %}{% if x == 4 %}{% break %}{% endif %}{{ x }}{% endfor %}.", "{# comment #}x", "a{# c #}b", "a {#- c -#} b", "{# {{ not parsed #}y", "{#-#}z", "{# multi\nline #}\nx",
+    "{{ 'a' }}{{ 'b' }}", "{{- 'a' -}}", " {{- ' a ' -}} b", "x\n{%- if t %} y {%- endif %}\nz", "  {% if t %}\n  y\n  {% endif %}\nz", "x {% if t %}\ny{% endif %} \n z", "{% if t %}\r\nx\r\n{% endif %}\r\n", "x\n", "x\n\n", "\n\nx",
+    "  {%+ if t %}x{% endif %}", "{% if t +%}\nx{% endif %}", "  {# c #}\nx", "  {#+ c #}\nx", "a\n  {{ a }}\n  b", "a\n   {%- set q = 1 -%}   \n\n b", "{{ a\n}}\n", "{%if t%}x{%endif%}", "{% if t %}{% endif %}\n\nx", "x{% set q = 1 %}\ny", "x {% set q = 1 %}\n  {% set r = 2 %}\ny",
+    "{% for x in [1,2] %}\n  - {{ x }}\n{% endfor %}\nend", "{% for x in [1,2] -%}\n  - {{ x }}\n{%- endfor %}\nend", "{%- for m in messages %}\n{{- m.role }}:{{ m['content'] | trim }}\n{% endfor %}",
+    "{% for message in messages %}{{ message['role'] }}|{{ message.content }}|{{ loop.last }}{% endfor %}", "{% if messages[0]['role'] == 'system' %}{{ messages[0]['content'] }}{% set rest = messages[1:] %}{% else %}{% set rest = messages %}{% endif %}{% for m in rest %}{{ m.role }}{% endfor %}",
+    "{{ messages[-1].content }}{{ messages|length }}{{ bos_token }}", "{% for m in messages if m.role != 'system' %}{{ loop.index0 }}{{ m.role }}{% endfor %}", "{{ messages[1].content[0] }}{{ messages[1].content[-2] }}", "{% set x = 'a' if t else 'b' %}{{ x }}",
+    "{% for i in range(2) %}{% for m in messages %}{% if loop.first %}{{ i }}{% endif %}{{ m.role[0] }}{% endfor %}{% endfor %}", "{% if not (messages[0].role == 'user') %}no{% endif %}", "{{ messages[0].tool_calls is defined }}", "{{ messages[0]['x'] or 'none' }}",
+    "{% if a == 1 and not n %}x{% endif %}", "{% if a in [1, 2] and s is string and l is not string %}x{% endif %}", "}} %} #} {", "{ { x } }", "{{ '{% raw %}' }}", "{{ \"a\nb\" }}", "plain", "", " ", "\n", "{% set x = {'a': [1, {'b': 2}]} %}{{ x.a[1].b }}{{ x['a'][0] }}",
+    "{% for x in (1, 2) %}{{ x }}{% endfor %}", "{% for x in 1, 2 %}{{ x }}{% endfor %}", "{% set loop = 3 %}{{ loop }}", "{% for x in [[1,2],[3]] %}{% for y in x %}{{ loop.last }}{% endfor %}|{% endfor %}",
+    "{% for x in [1] %}{% set y = 3 %}{% endfor %}{{ y is defined }}", "{% for x in [1,2] %}{% if loop.first %}{% set y = x %}{% endif %}{{ y }}{% endfor %}", "{% for x in [] %}{% else %}{% set y = 3 %}{% endfor %}{{ y is defined }}",
+    "{% if t %}{% for x in [1] %}{% if x %}{{ x }}{% else %}n{% endif %}{% endfor %}{% else %}m{% endif %}", "{{ {'a': {'b': {}}} }}", "{{ {'}}': 1}['}}'] }}",
+]
+
+FAILS = [
+    "{{ zz.y }}", "{{ zz['y'] }}", "{{ zz[0] }}", "{{ zz + 1 }}", "{{ 1 + zz }}", "{{ 'a' + 1 }}", "{{ 1 + 'a' }}", "{{ [] + 'a' }}", "{{ 1 < 'a' }}", "{{ zz < 1 }}", "{{ none + 1 }}", "{{ -zz }}", "{{ 'a' - 'b' }}", "{{ 1 / 0 }}", "{{ 1 % 0 }}", "{{ 1.0 // 0 }}", "{{ 1 in 2 }}", "{{ 1 in 'a' }}",
+    "{{ d.m.q.r }}", "{{ zz() }}", "{{ a() }}", "{{ 1(2) }}", "{% for x in 5 %}{% endfor %}", "{% for x in n %}{% endfor %}", "{% for a, b in [1] %}{% endfor %}", "{% for a, b in [[1]] %}{% endfor %}", "{{ 5|length }}", "{{ n|length }}", "{{ raise_exception('stop') }}", "{% if zz.a %}x{% endif %}", "{{ zz.a|default('x') }}",
+    "{{", "{{ }}", "{{ a", "{{ a }", "{% if a %}", "{% if %}x{% endif %}", "{% endif %}", "{% else %}", "{% for %}{% endfor %}", "{% for x %}{% endfor %}", "{% for x in %}{% endfor %}", "{% for 1 in l %}{% endfor %}", "{% set %}", "{% set 1 = 2 %}", "{% set x = %}", "{%", "{% %}", "{# a", "{{ 'a }}", "{{ a b }}", "{{ (a }}", "{{ a) }}", "{{ [1 }}", "{{ {1 }}",
+    "{{ {1:} }}", "{{ a[ }}", "{{ a. }}", "{{ a.'x' }}", "{{ a | }}", "{{ a is }}", "{{ a is not }}", "{{ not }}", "{{ a and }}", "{{ a + }}", "{{ * a }}", "{{ a == }}", "{{ a = 1 }}", "{{ ; }}", "{{ a if }}", "{{ a if b else }}", "{{ f(a=1, 2) }}", "{% if a %}{% for x in l %}{% endif %}{% endfor %}", "{% for x in l %}{% endif %}", "{% set true = 1 %}", "{% for loop in l %}{% endfor %}", "{{ a is defined is string }}", "{% if a %}x{% else %}y{% elif b %}z{% endif %}", "{{ '\\x4' }}", "{{ a is divisibleby 0 }}", "{{ range() }}", "{{ range(1, 2, 0)|list }}", "{{ 'abc'|trim(1, 2) }}", "{{ l|join(1, 2, 3) }}", "{{ s|upper(1) }}", "{{ [1,2](0) }}", "{{ l[0:1:0] }}", "{{ l['a':] }}" , "{{ {[]: 1} }}", "{{ {{}} }}", "{{ 01 }}",
+]
+
+
+def environment():
+    env = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
+
+    def refuse(message):
+        raise jinja2.TemplateError(message)
+
+    def tojson(x, indent=None):
+        return json.dumps(x, ensure_ascii=False, indent=indent)
+
+    env.globals["raise_exception"] = refuse
+    env.filters["tojson"] = tojson
+    return env
+
+
+def whitespace_cases(rng, n):
+    """Random tags, signs and blanks: the rules interact, so they are tested together."""
+    for _ in range(n):
+        parts = []
+        for _ in range(rng.randint(2, 7)):
+            parts.append(rng.choice(["", " ", "  ", "\n", "\n\n", " \n ", "\t", "x", " x ", "x\n", "\nx", "  x  \n  ", "\u00a0", "\r\n"]))
+            sign = lambda: rng.choice(["", "", "-", "+"])
+            end = lambda: rng.choice(["", "", "-", "+"])
+            kind = rng.randint(0, 4)
+            if kind == 0:
+                parts.append("{%" + sign() + " set q = 1 " + end() + "%}")
+            elif kind == 1:
+                parts.append("{{" + rng.choice(["", "-"]) + " 'v' " + rng.choice(["", "-"]) + "}}")
+            elif kind == 2:
+                parts.append("{#" + sign() + " c " + end() + "#}")
+            elif kind == 3:
+                parts.append("{%" + sign() + " if t " + end() + "%}" + rng.choice(["", " ", "\n", " y\n"]) + "{%" + sign() + " endif " + end() + "%}")
+            else:
+                parts.append("{%" + sign() + " for i in [1, 2] " + end() + "%}" + rng.choice(["", " ", "\n", "\n i"]) + "{%" + sign() + " endfor " + end() + "%}")
+        parts.append(rng.choice(["", " ", "\n", "x", " x\n", "\n\n"]))
+        yield "".join(parts)
+
+
+def main(path):
+    env = environment()
+    values = {**V, **CHAT}
+    rng = random.Random(20)
+    templates = ["{{ %s }}" % e for line in EXPR.strip().split("\n") for e in line.split("|") if e.count("'") % 2 == 0 and e.count('"') % 2 == 0]
+    templates += ["{{ %s }}" % e for e in EXPR_LINES] + STATEMENTS + list(whitespace_cases(rng, 250))
+    seen, rows = set(), []
+    for t in templates + FAILS:
+        if t in seen:
+            continue
+        seen.add(t)
+        row = {"template": t}
+        try:
+            row["expected"] = env.from_string(t).render(**values)
+        except Exception as e:  # which class it is does not matter to the reader of the file
+            row["fails"] = True
+            if t not in FAILS:
+                print("fails:", repr(t), e, file=sys.stderr)
+        else:
+            if t in FAILS:
+                print("does not fail:", repr(t), repr(row["expected"]), file=sys.stderr)
+                continue
+        rows.append(row)
+    with open(path, "w", encoding="ascii") as f:
+        f.write(json.dumps({"vars": values}) + "\n")
+        for row in rows:
+            f.write(json.dumps(row) + "\n")
+    print(len(rows), "rows", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "tests/data/jinja_cases.jsonl")

@@ -1,0 +1,104 @@
+/* chat.c - messages into the template engine, spans out of it. */
+#include "chat.h"
+#include "jinja.h"
+
+static asc_status add_message(asc_jinja *j, const asc_chat_message *m, int32_t index, asc_jinja_value *out) {
+    asc_jinja_dict *d;
+    asc_jinja_value v;
+    ASC_JINJA_DO(asc_jinja_dict_new(j, 2, &d));
+    d->message = index;
+    ASC_JINJA_DO(asc_jinja_string(j, m->role, index, ASC_JINJA_FROM_FIELD, &v));
+    ASC_JINJA_DO(asc_jinja_dict_setz(j, d, "role", &v));
+    ASC_JINJA_DO(asc_jinja_string(j, m->content, index, ASC_JINJA_FROM_CONTENT, &v));
+    ASC_JINJA_DO(asc_jinja_dict_setz(j, d, "content", &v));
+    *out = asc_jinja_from_dict(d);
+    return ASC_OK;
+}
+
+static asc_status add_globals(asc_jinja *j, const asc_chat_message *msgs, size_t n,
+                              const asc_chat_options *o) {
+    asc_jinja_list *l;
+    asc_jinja_value v;
+    ASC_JINJA_DO(asc_jinja_list_new(j, n, &l));
+    for (size_t i = 0; i < n; i++) ASC_JINJA_DO(add_message(j, &msgs[i], (int32_t)i, &l->v[i]));
+    ASC_JINJA_DO(asc_jinja_list_done(j, l, &v));
+    ASC_JINJA_DO(asc_jinja_set_global(j, "messages", &v));
+    v = asc_jinja_bool(o->add_generation_prompt);
+    ASC_JINJA_DO(asc_jinja_set_global(j, "add_generation_prompt", &v));
+    ASC_JINJA_DO(asc_jinja_string(j, o->bos_token, -1, ASC_JINJA_FROM_TEMPLATE, &v));
+    ASC_JINJA_DO(asc_jinja_set_global(j, "bos_token", &v));
+    ASC_JINJA_DO(asc_jinja_string(j, o->eos_token, -1, ASC_JINJA_FROM_TEMPLATE, &v));
+    return asc_jinja_set_global(j, "eos_token", &v);
+}
+
+static bool plain_role(asc_view role) {
+    for (size_t i = 0; i < role.len; i++) {
+        char c = role.ptr[i];
+        bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                  c == '-';
+        if (!ok) return false;
+    }
+    return true;
+}
+
+/* Turns the engine's spans into public ones and takes its text. */
+static asc_status take(asc_ctx *ctx, asc_jinja *j, const asc_chat_message *msgs, asc_chat_text *out) {
+    asc_chat_span *spans = asc_calloc(ctx, ASC_MEM_GENERAL, j->n_spans > 0 ? j->n_spans : 1, sizeof *spans);
+    if (spans == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < j->n_spans; i++) {
+        const asc_jinja_span *s = &j->spans[i];
+        bool content = s->kind == ASC_JINJA_FROM_CONTENT;
+        bool field = s->kind == ASC_JINJA_FROM_FIELD;
+        spans[i] = (asc_chat_span){.start = s->start,
+                                   .end = s->end,
+                                   .message = s->message,
+                                   .is_content = content,
+                                   .literal = content || (field && !plain_role(msgs[s->message].role))};
+    }
+    out->text = asc_strbuf_take(&j->out, &out->len);
+    if (out->text == NULL) {
+        asc_free(ctx, spans);
+        return asc_strbuf_status(&j->out);
+    }
+    out->spans = spans;
+    out->n_spans = j->n_spans;
+    return ASC_OK;
+}
+
+asc_status asc_chat_render(asc_ctx *ctx, asc_view chat_template, const asc_chat_message *msgs, size_t n,
+                           const asc_chat_options *opts, asc_chat_text *out) {
+    asc_chat_options o = {0};
+    asc_jinja j;
+    asc_status st;
+    *out = (asc_chat_text){0};
+    if (opts != NULL) memcpy(&o, opts, opts->struct_size < sizeof o ? opts->struct_size : sizeof o);
+    if (n > ASC_CHAT_MAX_MESSAGES)
+        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED,
+                        "%zu messages are over the limit ASC_CHAT_MAX_MESSAGES = %d", n,
+                        (int)ASC_CHAT_MAX_MESSAGES);
+    asc_jinja_init(&j, ctx);
+    ASC_TRY(add_globals(&j, msgs, n, &o));
+    ASC_TRY(asc_jinja_render(&j, chat_template));
+    ASC_TRY(take(ctx, &j, msgs, out));
+done:
+    asc_jinja_deinit(&j);
+    if (st != ASC_OK) asc_fail_context(ctx, "chat template");
+    return st;
+}
+
+void asc_chat_text_free(asc_ctx *ctx, asc_chat_text *t) {
+    asc_free(ctx, t->text);
+    asc_free(ctx, t->spans);
+    *t = (asc_chat_text){0};
+}
+
+bool asc_chat_extent(const asc_chat_text *t, int32_t message, size_t *start, size_t *end) {
+    bool found = false;
+    for (size_t i = 0; i < t->n_spans; i++) {
+        if (t->spans[i].message != message) continue;
+        if (!found) *start = t->spans[i].start;
+        *end = t->spans[i].end;
+        found = true;
+    }
+    return found;
+}

@@ -1,0 +1,109 @@
+/* chat_json.c - a chat file to messages. The strings are copied, so the JSON document is gone afterwards. */
+#include "chat.h"
+#include "json.h"
+#include "view.h"
+
+static const char *kind_of(const asc_json *j) {
+    static const char *const names[] = {"null",     "a boolean", "a number", "a number",
+                                        "a string", "a list",    "an object"};
+    return names[asc_json_typeof(j)];
+}
+
+/* Adds the text of a content value: a string, or a list of text parts. */
+static asc_status add_content(asc_ctx *ctx, asc_strbuf *b, const asc_json *content, size_t index) {
+    if (asc_json_typeof(content) == ASC_JSON_STRING) {
+        asc_strbuf_addv(b, asc_json_str(content));
+        return ASC_OK;
+    }
+    if (asc_json_typeof(content) != ASC_JSON_ARRAY)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                        "message %zu: 'content' is %s, expected a string or a list of text parts", index,
+                        content == NULL ? "missing" : kind_of(content));
+    for (size_t i = 0; i < asc_json_len(content); i++) {
+        const asc_json *part = asc_json_at(content, i), *text = asc_json_get(part, "text");
+        if (!asc_view_eqs(asc_json_str(asc_json_get(part, "type")), "text"))
+            return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                            "message %zu: content part %zu: 'type' is not \"text\"", index, i);
+        if (asc_json_typeof(text) != ASC_JSON_STRING)
+            return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                            "message %zu: content part %zu: 'text' is %s, expected a string", index, i,
+                            text == NULL ? "missing" : kind_of(text));
+        asc_strbuf_addv(b, asc_json_str(text));
+    }
+    return ASC_OK;
+}
+
+/* Appends role and content to b and notes their lengths (pointers come when b no longer moves). */
+static asc_status add_message(asc_ctx *ctx, asc_strbuf *b, const asc_json *m, size_t index,
+                              asc_chat_message *out) {
+    const asc_json *role = asc_json_get(m, "role");
+    if (asc_json_typeof(m) != ASC_JSON_OBJECT)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "message %zu is %s, expected {\"role\", \"content\"}",
+                        index, kind_of(m));
+    if (asc_json_typeof(role) != ASC_JSON_STRING)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "message %zu: 'role' is %s, expected a string", index,
+                        role == NULL ? "missing" : kind_of(role));
+    size_t start = b->len;
+    asc_strbuf_addv(b, asc_json_str(role));
+    out->role.len = b->len - start;
+    start = b->len;
+    asc_status st = add_content(ctx, b, asc_json_get(m, "content"), index);
+    out->content.len = b->len - start;
+    return st != ASC_OK ? st : asc_strbuf_status(b);
+}
+
+asc_status asc_chat_parse_json(asc_ctx *ctx, const char *text, size_t len, asc_chat_messages *out) {
+    asc_status st;
+    asc_json *root = NULL;
+    asc_strbuf b;
+    *out = (asc_chat_messages){0};
+    if (len > ASC_CHAT_MAX_JSON)
+        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED,
+                        "chat of %zu bytes is over the limit ASC_CHAT_MAX_JSON = %d", len,
+                        (int)ASC_CHAT_MAX_JSON);
+    asc_strbuf_init(&b, ctx);
+    ASC_TRY(asc_json_parse(ctx, text, len, &root));
+    const asc_json *list = asc_json_typeof(root) == ASC_JSON_OBJECT ? asc_json_get(root, "messages") : root;
+    if (asc_json_typeof(list) != ASC_JSON_ARRAY) {
+        st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                      "chat is %s%s, expected a list of messages or {\"messages\": [...]}",
+                      list == NULL ? "an object without a list 'messages'" : kind_of(list), "");
+        goto done;
+    }
+    size_t n = asc_json_len(list);
+    if (n > ASC_CHAT_MAX_MESSAGES) {
+        st = ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED,
+                      "%zu messages are over the limit ASC_CHAT_MAX_MESSAGES = %d", n,
+                      (int)ASC_CHAT_MAX_MESSAGES);
+        goto done;
+    }
+    out->v = asc_calloc(ctx, ASC_MEM_GENERAL, n > 0 ? n : 1, sizeof *out->v);
+    if (out->v == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    for (size_t i = 0; i < n; i++) ASC_TRY(add_message(ctx, &b, asc_json_at(list, i), i, &out->v[i]));
+    out->memory = asc_strbuf_take(&b, NULL);
+    if (out->memory == NULL) {
+        st = asc_strbuf_status(&b);
+        goto done;
+    }
+    char *p = out->memory;
+    for (out->n = 0; out->n < n; out->n++) {
+        asc_chat_message *m = &out->v[out->n];
+        m->role.ptr = p;
+        m->content.ptr = p + m->role.len;
+        p += m->role.len + m->content.len;
+    }
+done:
+    asc_json_free(root);
+    asc_strbuf_deinit(&b);
+    if (st != ASC_OK) asc_chat_messages_free(ctx, out);
+    return st;
+}
+
+void asc_chat_messages_free(asc_ctx *ctx, asc_chat_messages *m) {
+    asc_free(ctx, m->v);
+    asc_free(ctx, m->memory);
+    *m = (asc_chat_messages){0};
+}

@@ -1,0 +1,64 @@
+/* jinja_functions.c - functions and methods a template may call. There is none that reads the clock, so
+ * rendering is reproducible: templates that ask `strftime_now is defined` take their own fixed date. */
+#include "jinja_ast.h"
+
+static asc_status fn_raise(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
+    asc_jinja_str s;
+    asc_view v;
+    (void)out;
+    ASC_JINJA_DO(asc_jinja_to_str(j, c->arg[0], &s));
+    ASC_JINJA_DO(asc_jinja_str_flat(j, s, &v));
+    v = asc_view_cut(v, 500);
+    asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT, "the template refuses these messages: " ASC_VIEW_FMT,
+                   ASC_VIEW_ARG(v));
+    return asc_hint(j->ctx, "change the roles or their order as the message says");
+}
+
+static bool whole(const asc_jinja_value *v, int64_t *out) {
+    if (v->type == ASC_JINJA_INT)
+        *out = v->u.i;
+    else if (v->type == ASC_JINJA_BOOL)
+        *out = v->u.b ? 1 : 0;
+    else
+        return false;
+    return true;
+}
+
+static asc_status fn_range(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
+    int64_t v[3] = {0, 0, 1}, len = 0;
+    size_t given = 0;
+    asc_jinja_list *l;
+    for (; given < 3 && c->arg[given] != NULL; given++) {
+        if (!whole(c->arg[given], &v[given]))
+            return asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT, "range needs whole numbers, not a %s",
+                                  asc_jinja_type_name(c->arg[given]));
+    }
+    int64_t start = given > 1 ? v[0] : 0, stop = given > 1 ? v[1] : v[0], step = v[2], gap;
+    if (step == 0) return asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT, "the step of range is 0");
+    bool up = step > 0;
+    if (__builtin_sub_overflow(up ? stop : start, up ? start : stop, &gap) || step == INT64_MIN)
+        return asc_jinja_fail(j, c->off, ASC_OUT_OF_RANGE, "range over 64 bits");
+    if (gap > 0) len = (gap - 1) / (up ? step : -step) + 1;
+    ASC_JINJA_DO(asc_jinja_list_new(j, (size_t)len, &l));
+    for (int64_t i = 0; i < len; i++) l->v[i] = asc_jinja_int(start + i * step);
+    return asc_jinja_list_done(j, l, out);
+}
+
+static const asc_jinja_builtin functions[] = {
+    {.name = "raise_exception", .params = "message", .required = 1, .fn = fn_raise},
+    {.name = "range", .params = "start,stop,step", .required = 1, .fn = fn_range},
+    {0},
+};
+
+static const asc_jinja_builtin methods[] = {
+    {0},
+};
+
+const asc_jinja_builtin *asc_jinja_find_function(asc_view name) { return asc_jinja_find(functions, name); }
+
+const asc_jinja_builtin *asc_jinja_find_method(asc_jinja_type self, asc_view name) {
+    for (const asc_jinja_builtin *m = methods; m->name != NULL; m++) {
+        if (m->self == self && asc_view_eqs(name, m->name)) return m;
+    }
+    return NULL;
+}
