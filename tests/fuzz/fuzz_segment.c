@@ -1,5 +1,6 @@
 /* fuzz_segment.c - words and sentences of any bytes, and groups of tokens cut anywhere. */
 #include "alloc.h"
+#include "ctx.h"
 #include "segment.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -12,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
     asc_ctx_options co = {.struct_size = sizeof co};
     asc_ctx *ctx = NULL;
-    check(asc_ctx_create(&co, &ctx) == ASC_OK);
+    check(asc_ctx_create_base(&co, &ctx) == ASC_OK);
     asc_segment_unit unit = (data[0] & 1) != 0 ? ASC_SEGMENT_SENTENCE : ASC_SEGMENT_WORD;
     asc_view text = {(const char *)data + 2, size - 2};
     asc_span *s = NULL;

@@ -1,6 +1,7 @@
 /* fuzz_tokenize.c - encode any bytes. Byte 0 chooses vocabulary and flags, byte 1 a plain span, the rest is
  * text. */
 #include "alloc.h"
+#include "ctx.h"
 #include "tiny_vocab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -23,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
     asc_ctx_options co = {.struct_size = sizeof co};
     asc_ctx *ctx = NULL;
-    check(asc_ctx_create(&co, &ctx) == ASC_OK);
+    check(asc_ctx_create_base(&co, &ctx) == ASC_OK);
     make_spec(&v, data[0] & 7u);
     asc_tokenizer *tk = NULL;
     check(asc_tokenizer_create(ctx, &v.spec, &tk) == ASC_OK);

@@ -379,7 +379,7 @@ static void every_allocation_fails(void **state) {
             test_alloc a = {.fail_at = at};
             asc_ctx_options co = {.struct_size = sizeof co, .alloc = test_alloc_fn, .alloc_self = &a};
             asc_ctx *ctx = NULL;
-            assert_int_equal(asc_ctx_create(&co, &ctx), ASC_OK);
+            assert_int_equal(asc_ctx_create_base(&co, &ctx), ASC_OK);
             st = everything(ctx, &v);
             assert_true(st == ASC_OK || st == ASC_RESOURCE_EXHAUSTED);
             if (st != ASC_OK) failed++;
