@@ -11,6 +11,7 @@
 typedef struct asc_name_index {
     uint32_t *slots; /* position + 1; 0 = free */
     uint32_t mask;
+    uint64_t seed;
     const void *base;
     size_t stride;
 } asc_name_index;

@@ -28,7 +28,8 @@ static inline float asc_f16_to_f32(uint16_t h) {
     normal += mag >= top ? 112 * one_exp : 0;   /* infinity and NaN: exponent 255 */
     /* (1 + m) 2^-14 - 2^-14 = m 2^-14 */
     float sub = asc_f32_of_bits((uint32_t)(mag + 113 * one_exp)) - 0x1p-14f;
-    uint32_t bits = mag < one_exp ? asc_f32_bits(sub) : (uint32_t)normal;
+    uint32_t is_sub = (uint32_t)((mag - one_exp) >> 31); /* all ones below the first normal */
+    uint32_t bits = (asc_f32_bits(sub) & is_sub) | ((uint32_t)normal & ~is_sub);
     return asc_f32_of_bits(bits | (uint32_t)(h & 0x8000u) << 16);
 }
 

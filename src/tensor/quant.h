@@ -14,7 +14,21 @@ static inline uint16_t asc_load_u16(const uint8_t *p) { return (uint16_t)(p[0] |
 static inline uint32_t asc_load_u32(const uint8_t *p) {
     return (uint32_t)asc_load_u16(p) | (uint32_t)asc_load_u16(p + 2) << 16;
 }
-static inline float asc_load_f16(const uint8_t *p) { return asc_f16_to_f32(asc_load_u16(p)); }
+/* A block's scale. Nearly always a normal number: a branch that is predicted beats the branch-free
+ * conversion. */
+static inline float asc_load_f16(const uint8_t *p) {
+    uint32_t h = asc_load_u16(p), exp = h & 0x7C00u;
+    if (exp - 0x0400u < 0x7800u)
+        return asc_f32_of_bits((h & 0x8000u) << 16 | ((h & 0x7FFFu) + 0x1C000u) << 13);
+    return asc_f16_to_f32((uint16_t)h);
+}
+
+/* One byte for each bit of b, bit 0 first in memory: 0x80 where the bit is set, else 0. No byte carries into
+ * the next. */
+static inline uint64_t asc_bits_to_bytes(unsigned b) {
+    uint64_t spread = ((b & 255u) * 0x0101010101010101u) & 0x8040201008040201u;
+    return (spread + 0x7F7F7F7F7F7F7F7Fu) & 0x8080808080808080u;
+}
 
 /* Every function: expands n elements (n a multiple of the type's block) from src to dst, without
  * overlap. */

@@ -21,22 +21,19 @@ ASC_EXPAND(q4_1) {
     }
 }
 
-/* The fifth bits of all 32 elements lie in one word, element i's at bit i. */
-static inline void fifth_bits(const uint8_t *p, uint8_t out[32]) {
-    static const uint8_t bit[8] = {1, 2, 4, 8, 16, 32, 64, 128};
-    for (int k = 0; k < 4; k++) {
-        for (int i = 0; i < 8; i++) out[8 * k + i] = (p[k] & bit[i]) != 0 ? 16 : 0;
-    }
-}
+/* The fifth bits of all 32 elements lie in one word, element i's at bit i. A mask per element instead of a
+ * shift per element: vector units without variable shifts can do that. */
+#define FIFTH(word, i) (((word)&fifth_mask[i]) != 0 ? 16 : 0)
+#define ROW8(n) 1u << (n), 2u << (n), 4u << (n), 8u << (n), 16u << (n), 32u << (n), 64u << (n), 128u << (n)
+static const uint32_t fifth_mask[32] = {ROW8(0), ROW8(8), ROW8(16), ROW8(24)};
 
 ASC_EXPAND(q5_0) {
     const uint8_t *restrict p = src;
     for (int64_t b = 0; b < n / 32; b++, p += 22, dst += 32) {
         float d = asc_load_f16(p);
-        uint8_t hi[32];
-        fifth_bits(p + 2, hi);
-        for (int i = 0; i < 16; i++) dst[i] = d * (float)(((p[6 + i] & 15) | hi[i]) - 16);
-        for (int i = 0; i < 16; i++) dst[16 + i] = d * (float)(((p[6 + i] >> 4) | hi[16 + i]) - 16);
+        uint32_t h = asc_load_u32(p + 2);
+        for (int i = 0; i < 16; i++) dst[i] = d * (float)(((p[6 + i] & 15) | FIFTH(h, i)) - 16);
+        for (int i = 0; i < 16; i++) dst[16 + i] = d * (float)(((p[6 + i] >> 4) | FIFTH(h, 16 + i)) - 16);
     }
 }
 
@@ -44,10 +41,9 @@ ASC_EXPAND(q5_1) {
     const uint8_t *restrict p = src;
     for (int64_t b = 0; b < n / 32; b++, p += 24, dst += 32) {
         float d = asc_load_f16(p), m = asc_load_f16(p + 2);
-        uint8_t hi[32];
-        fifth_bits(p + 4, hi);
-        for (int i = 0; i < 16; i++) dst[i] = d * (float)((p[8 + i] & 15) | hi[i]) + m;
-        for (int i = 0; i < 16; i++) dst[16 + i] = d * (float)((p[8 + i] >> 4) | hi[16 + i]) + m;
+        uint32_t h = asc_load_u32(p + 4);
+        for (int i = 0; i < 16; i++) dst[i] = d * (float)((p[8 + i] & 15) | FIFTH(h, i)) + m;
+        for (int i = 0; i < 16; i++) dst[16 + i] = d * (float)((p[8 + i] >> 4) | FIFTH(h, 16 + i)) + m;
     }
 }
 
