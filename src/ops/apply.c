@@ -18,7 +18,8 @@ const asc_op *asc_op_find(asc_view name) {
     return NULL;
 }
 
-asc_tensor *asc_apply(asc_ctx *ctx, const asc_op *op, const asc_attrs *attrs, asc_tensor *const *in, int n_in) {
+asc_tensor *asc_apply(asc_ctx *ctx, const asc_op *op, const asc_attrs *attrs, asc_tensor *const *in,
+                      int n_in) {
     static const asc_attrs none = {0};
     asc_graph *g = asc_graph_of(ctx);
     for (int i = 0; i < n_in; i++) {
@@ -26,7 +27,8 @@ asc_tensor *asc_apply(asc_ctx *ctx, const asc_op *op, const asc_attrs *attrs, as
     }
     asc_call c = {.op = op, .attrs = attrs != NULL ? attrs : &none, .n_in = n_in};
     if (n_in < op->min_in || n_in > op->max_in || n_in > ASC_MAX_IN) {
-        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s takes %d to %d inputs, not %d", op->name, op->min_in, op->max_in, n_in);
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s takes %d to %d inputs, not %d", op->name, op->min_in,
+                 op->max_in, n_in);
         return asc_graph_poison(g);
     }
     for (int i = 0; i < n_in; i++) {
@@ -61,8 +63,8 @@ asc_status asc_infer_fail(asc_ctx *ctx, const asc_call *c, const char *fmt, ...)
     va_end(ap);
     for (int i = 0; i < c->n_in && i < 4; i++) {
         size_t n = strlen(shapes);
-        snprintf(shapes + n, sizeof shapes - n, "%s%s %s", i > 0 ? ", " : "", asc_dtype_of(c->in_dtype[i])->name,
-                 asc_shape_text(&c->in_shape[i], one));
+        snprintf(shapes + n, sizeof shapes - n, "%s%s %s", i > 0 ? ", " : "",
+                 asc_dtype_of(c->in_dtype[i])->name, asc_shape_text(&c->in_shape[i], one));
     }
     return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: %s (inputs: %s)", c->op->name, detail, shapes);
 }
@@ -94,7 +96,8 @@ asc_status asc_infer_same(asc_ctx *ctx, asc_call *c) {
 static void cost_bytes(const asc_call *c, asc_cost *out) {
     for (int i = 0; i < c->n_in; i++) {
         size_t b = 0;
-        if (asc_dtype_bytes(c->in_dtype[i], asc_shape_elems(&c->in_shape[i]), &b)) out->bytes_read += (double)b;
+        if (asc_dtype_bytes(c->in_dtype[i], asc_shape_elems(&c->in_shape[i]), &b))
+            out->bytes_read += (double)b;
     }
     out->bytes_written = 4.0 * (double)asc_shape_elems(&c->shape);
 }

@@ -40,8 +40,8 @@ static bool add_slab(asc_graph *g) {
 }
 
 asc_tensor *asc_graph_node(asc_graph *g) {
-    if (asc_grow(g->ctx, ASC_MEM_PROGRAM, (void **)&g->owned, &g->cap_owned, g->n_owned + 1, sizeof *g->owned) !=
-        ASC_OK)
+    if (asc_grow(g->ctx, ASC_MEM_PROGRAM, (void **)&g->owned, &g->cap_owned, g->n_owned + 1,
+                 sizeof *g->owned) != ASC_OK)
         return NULL;
     if (g->free_nodes == NULL && !add_slab(g)) return NULL;
     asc_tensor *t = g->free_nodes;

@@ -1,6 +1,6 @@
 /* tensor.h - the record behind asc_tensor, buffers, and the graph they are recorded in.
- * A node keeps its inputs alive (counted) until its scope ends, so a gradient can be taken through it and an intermediate
- * value that no cut kept can be computed again. Owned by the context's thread. */
+ * A node keeps its inputs alive (counted) until its scope ends, so a gradient can be taken through it and an
+ * intermediate value that no cut kept can be computed again. Owned by the context's thread. */
 #ifndef ASC_TENSOR_H
 #define ASC_TENSOR_H
 
@@ -12,7 +12,8 @@ enum { ASC_MAX_IN = 8, ASC_N_IATTR = 12, ASC_N_FATTR = 4 };
 
 struct asc_op;
 
-/* Attribute values; the op's descriptor names the slots. Unused slots are zero, so attributes compare bytewise. */
+/* Attribute values; the op's descriptor names the slots. Unused slots are zero, so attributes compare
+ * bytewise. */
 typedef struct asc_attrs {
     int64_t i[ASC_N_IATTR];
     double f[ASC_N_FATTR];
@@ -21,32 +22,32 @@ typedef struct asc_attrs {
 /* Storage of one value on the context's device. */
 typedef struct asc_buffer {
     int refs;
-    asc_dtype dtype;  /* logical type of the elements */
+    asc_dtype dtype; /* logical type of the elements */
     int64_t elems;
-    void *data;       /* device storage; NULL on the null device */
-    size_t bytes;     /* of data */
-    bool borrowed;    /* data belongs to someone else (a mapped file) and outlives the buffer */
-    bool cached;      /* goes back to the cache, not to the allocator */
+    void *data;              /* device storage; NULL on the null device */
+    size_t bytes;            /* of data */
+    bool borrowed;           /* data belongs to someone else (a mapped file) and outlives the buffer */
+    bool cached;             /* goes back to the cache, not to the allocator */
     struct asc_buffer *next; /* free list of the cache */
 } asc_buffer;
 
 struct asc_tensor {
     asc_ctx *ctx;
-    const struct asc_op *op; /* NULL = leaf */
+    const struct asc_op *op;    /* NULL = leaf */
     asc_tensor *in[ASC_MAX_IN]; /* counted references */
     int n_in;
-    int refs;            /* scope, consumers */
+    int refs; /* scope, consumers */
     asc_dtype dtype;
-    asc_status poison;   /* ASC_OK, or the error this value stands for */
+    asc_status poison; /* ASC_OK, or the error this value stands for */
     asc_shape shape;
     asc_attrs attrs;
-    asc_buffer *buf;     /* value, when computed; counted reference */
-    uint64_t id;         /* creation order: inputs have smaller ids */
-    const char *label;   /* innermost label when recorded; interned, lent by the graph */
-    int mark;            /* scratch of graph walks (generation number) */
-    int slot;            /* scratch: index in the program being built */
-    bool keep;           /* asc_keep was called: survives the end of its scope */
-    asc_tensor *next;    /* free list */
+    asc_buffer *buf;   /* value, when computed; counted reference */
+    uint64_t id;       /* creation order: inputs have smaller ids */
+    const char *label; /* innermost label when recorded; interned, lent by the graph */
+    int mark;          /* scratch of graph walks (generation number) */
+    int slot;          /* scratch: index in the program being built */
+    bool keep;         /* asc_keep was called: survives the end of its scope */
+    asc_tensor *next;  /* free list */
 };
 
 /* The graph of a context: node pool, scopes, labels, and the executor's hooks. */
@@ -60,15 +61,15 @@ typedef struct asc_graph {
     size_t n_scopes, cap_scopes;
     size_t n_scopes_lost; /* begins that found no memory */
     uint64_t next_id;
-    int mark;            /* last generation used by a walk */
+    int mark; /* last generation used by a walk */
     size_t live_nodes;
-    asc_status error;    /* first error since the outermost boundary */
-    asc_error first;     /* its full record */
-    asc_tensor poison;   /* what a failing op returns; never freed */
+    asc_status error;  /* first error since the outermost boundary */
+    asc_error first;   /* its full record */
+    asc_tensor poison; /* what a failing op returns; never freed */
     const char *label;
     /* set by the executor */
-    void (*on_record)(asc_ctx *ctx, asc_tensor *t);        /* eager runs t here */
-    void (*free_buffer)(asc_ctx *ctx, asc_buffer *b);      /* last reference is gone */
+    void (*on_record)(asc_ctx *ctx, asc_tensor *t);   /* eager runs t here */
+    void (*free_buffer)(asc_ctx *ctx, asc_buffer *b); /* last reference is gone */
 } asc_graph;
 
 asc_graph *asc_graph_of(const asc_ctx *ctx); /* never NULL in a context made by asc_ctx_create */
@@ -76,9 +77,11 @@ asc_graph *asc_graph_of(const asc_ctx *ctx); /* never NULL in a context made by 
 ASC_MUST_USE asc_status asc_graph_init(asc_graph *g, asc_ctx *ctx);
 void asc_graph_deinit(asc_graph *g);
 
-/* A node owned by the current scope, all fields zero but ctx, id, label; NULL when out of memory (error noted in g). */
+/* A node owned by the current scope, all fields zero but ctx, id, label; NULL when out of memory (error noted
+ * in g). */
 asc_tensor *asc_graph_node(asc_graph *g);
-/* Notes the context's error as the graph's first error (unless there is one) and returns the poisoned tensor. */
+/* Notes the context's error as the graph's first error (unless there is one) and returns the poisoned tensor.
+ */
 asc_tensor *asc_graph_poison(asc_graph *g);
 /* First error since the last call; clears it and restores its message in the context. */
 asc_status asc_graph_take_error(asc_graph *g);
@@ -91,8 +94,8 @@ void asc_buffer_release(asc_ctx *ctx, asc_buffer *b);
 /* Drops everything recorded behind a computed tensor: it becomes a leaf. */
 void asc_tensor_detach(asc_tensor *t);
 
-/* Label of ops recorded until the next call ("blocks.3.attn"); `label` must outlive the graph or be interned; NULL = none.
- * Returns the previous one. */
+/* Label of ops recorded until the next call ("blocks.3.attn"); `label` must outlive the graph or be interned;
+ * NULL = none. Returns the previous one. */
 const char *asc_set_label(asc_ctx *ctx, const char *label);
 
 /* Shape helpers. Elements: -1 on overflow or a negative dimension. */

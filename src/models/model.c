@@ -1,0 +1,180 @@
+/* model.c - opening a model file and what can be asked of it; see ascribe/model.h. */
+#include "model.h"
+#include "gguf_vocab.h"
+#include "view.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static asc_status fill_info(asc_model *m) {
+    asc_ctx *ctx = m->ctx;
+    const asc_decoder_config *c = &m->decoder.cfg;
+    asc_model_info *i = &m->info;
+    asc_view name;
+    asc_status st = asc_gguf_get_str_or(ctx, m->file, "general.name", asc_view_of(""), &name);
+    if (st != ASC_OK) return st;
+    m->name = asc_strdup_view(ctx, ASC_MEM_GENERAL, name);
+    if (m->name == NULL) return ASC_RESOURCE_EXHAUSTED;
+    *i = (asc_model_info){.path = m->path, .architecture = c->family->name, .name = m->name, .n_layers = c->n_layers,
+                          .d_model = c->d_model, .n_heads = c->n_heads, .n_kv_heads = c->n_kv, .head_dim = c->head_dim,
+                          .d_ff = c->d_ff, .n_vocab = c->n_vocab, .context_length = c->context,
+                          .file_bytes = asc_gguf_size(m->file), .scale_free = !m->decoder.has_bias,
+                          .tied_head = m->decoder.head == m->decoder.embed};
+    for (size_t k = 0; k < asc_gguf_tensor_count(m->file); k++) {
+        const asc_gguf_tensor *t = asc_gguf_tensor_at(m->file, k);
+        int64_t n = 1;
+        for (int r = 0; r < t->rank; r++) n *= t->dims[r];
+        i->n_params += n;
+        if (!asc_view_eqs(t->name, "token_embd.weight") && !asc_view_eqs(t->name, "output.weight")) i->n_params_blocks += n;
+    }
+    return ASC_OK;
+}
+
+asc_status asc_model_open(asc_ctx *ctx, const char *path, const asc_model_options *opts, asc_model **out) {
+    asc_status st = ASC_OK;
+    *out = NULL;
+    bool expand = opts != NULL && opts->struct_size >= sizeof(asc_model_options) && opts->weights == ASC_WEIGHTS_EXPANDED;
+    asc_model *m = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *m);
+    if (m == NULL) return ASC_RESOURCE_EXHAUSTED;
+    m->ctx = ctx;
+    m->path = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_of(path));
+    if (m->path == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    ASC_TRY(asc_gguf_open(ctx, path, &m->file));
+    ASC_TRY(asc_decoder_load(ctx, m->file, expand, &m->decoder));
+    ASC_TRY(asc_tokenizer_from_gguf(ctx, m->file, &m->tokenizer));
+    size_t n_tokens = asc_tokenizer_get_info(m->tokenizer).n_vocab;
+    if ((int64_t)n_tokens > m->decoder.cfg.n_vocab) {
+        st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s': %zu tokens, but token_embd.weight has only %lld rows", path, n_tokens,
+                      (long long)m->decoder.cfg.n_vocab);
+        goto done;
+    }
+    ASC_TRY(fill_info(m));
+    *out = m;
+    m = NULL;
+done:
+    asc_model_close(m);
+    return st;
+}
+
+void asc_model_close(asc_model *m) {
+    if (m == NULL) return;
+    asc_ctx *ctx = m->ctx;
+    asc_tokenizer_destroy(m->tokenizer);
+    asc_decoder_unload(&m->decoder);
+    asc_gguf_close(ctx, m->file);
+    asc_free(ctx, m->path);
+    asc_free(ctx, m->name);
+    asc_free(ctx, m);
+}
+
+asc_model_info asc_model_get_info(const asc_model *m) { return m->info; }
+const asc_tokenizer *asc_model_tokenizer(const asc_model *m) { return m->tokenizer; }
+
+asc_view asc_model_chat_template(const asc_model *m) {
+    const asc_gguf_kv *kv = asc_gguf_kv_find(m->file, "tokenizer.chat_template");
+    if (kv == NULL || kv->is_array || kv->values.type != ASC_GGUF_STRING) return (asc_view){NULL, 0};
+    return asc_gguf_str_at(kv->values, 0);
+}
+
+asc_status asc_model_sha256(asc_model *m, const char **out) {
+    *out = NULL;
+    if (m->sha256[0] == '\0') {
+        asc_status st = asc_gguf_sha256(m->ctx, m->file, m->sha256);
+        if (st != ASC_OK) return st;
+    }
+    *out = m->sha256;
+    return ASC_OK;
+}
+
+static const struct {
+    const char *name;
+    bool per_layer;
+} sites[] = {
+#define ROW(e, name, per_layer) {name, per_layer},
+    ASC_SITE_TABLE(ROW)
+#undef ROW
+};
+
+bool asc_model_site(const asc_model *m, size_t i, char *out, size_t out_size) {
+    size_t n_layers = (size_t)m->decoder.cfg.n_layers, per = 0;
+    for (size_t s = 0; s < ASC_N_SITES; s++) per += sites[s].per_layer ? 1 : 0;
+    if (i == 0) {
+        snprintf(out, out_size, "%s", sites[ASC_SITE_EMBED].name);
+        return true;
+    }
+    if (i == 1 + per * n_layers) {
+        snprintf(out, out_size, "%s", sites[ASC_SITE_FINAL_NORM].name);
+        return true;
+    }
+    if (i > per * n_layers) return false;
+    snprintf(out, out_size, "blocks.%zu.%s", (i - 1) / per, sites[1 + (i - 1) % per].name);
+    return true;
+}
+
+bool asc_model_find_site(const asc_model *m, asc_view name, asc_site *site, int64_t *layer) {
+    char text[96];
+    for (size_t i = 0; asc_model_site(m, i, text, sizeof text); i++) {
+        if (!asc_view_eqs(name, text)) continue;
+        size_t per = ASC_N_SITES - 2;
+        bool last = i == 1 + per * (size_t)m->decoder.cfg.n_layers;
+        *site = i == 0 ? ASC_SITE_EMBED : last ? ASC_SITE_FINAL_NORM : (asc_site)(1 + (i - 1) % per);
+        *layer = i == 0 || last ? -1 : (int64_t)((i - 1) / per);
+        return true;
+    }
+    return false;
+}
+
+asc_status asc_model_check_ids(asc_model *m, const int32_t *ids, size_t n, const char *what) {
+    asc_ctx *ctx = m->ctx;
+    const asc_decoder_config *c = &m->decoder.cfg;
+    if (n == 0) {
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the %s has no tokens", what);
+        return asc_hint(ctx, "give at least one word");
+    }
+    if ((uint64_t)n > (uint64_t)c->context) {
+        ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "the %s has %zu tokens; this model's context is %lld", what, n, (long long)c->context);
+        return asc_hint(ctx, "shorten the text");
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (ids[i] >= 0 && ids[i] < c->n_vocab) continue;
+        ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "the %s holds id %d at place %zu; ids are 0 to %lld", what, ids[i], i,
+                 (long long)c->n_vocab - 1);
+        return asc_hint(ctx, "ids must come from this model's own tokenizer (ascribe tokenize)");
+    }
+    return asc_gguf_check(ctx, m->file);
+}
+
+asc_status asc_model_explain_nan(asc_model *m, const char *what) {
+    asc_status st = asc_decoder_check_finite(m->ctx, m->file);
+    if (st != ASC_OK) return st;
+    ASC_FAIL(m->ctx, ASC_OUT_OF_RANGE, "%s is not a finite number although all weights are", what);
+    return asc_hint(m->ctx, "an intermediate value overflowed f32; try --device reference, which computes in f64");
+}
+
+asc_status asc_model_logits(asc_model *m, const int32_t *ids, size_t n, size_t n_rows, float *out) {
+    asc_ctx *ctx = m->ctx;
+    asc_decoder *d = &m->decoder;
+    asc_status st = asc_model_check_ids(m, ids, n, "prompt");
+    if (st != ASC_OK) return st;
+    if (n_rows < 1 || n_rows > n)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%zu rows of logits asked of %zu tokens", n_rows, n);
+    asc_scope_begin(ctx);
+    asc_decoder_run run = {.x = asc_decoder_embed(d, ids, 1, (int64_t)n), .tail = (int64_t)n_rows};
+    asc_tensor *y = asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
+    size_t n_out = n_rows * (size_t)d->cfg.n_vocab;
+    st = asc_read_f32(ctx, y, out, n_out);
+    asc_error saved = ctx->error;
+    asc_status st2 = asc_scope_end(ctx);
+    if (st != ASC_OK) {
+        ctx->error = saved;
+        return st;
+    }
+    if (st2 != ASC_OK) return st2;
+    for (size_t i = 0; i < n_out; i++) {
+        if (!isfinite(out[i])) return asc_model_explain_nan(m, "a logit");
+    }
+    return ASC_OK;
+}

@@ -1,0 +1,60 @@
+/* layers.c - see layers.h. */
+#include "layers.h"
+#include <math.h>
+
+asc_tensor *asc_linear(asc_ctx *ctx, asc_tensor *x, asc_tensor *w, asc_tensor *bias) {
+    asc_tensor *y = asc_matmul(ctx, x, w, false, true);
+    return bias != NULL ? asc_add(ctx, y, bias) : y;
+}
+
+asc_tensor *asc_gated_mlp(asc_ctx *ctx, asc_tensor *x, asc_tensor *w_gate, asc_tensor *w_up, asc_tensor *w_down,
+                          asc_gate gate) {
+    asc_tensor *g = asc_linear(ctx, x, w_gate, NULL), *u = asc_linear(ctx, x, w_up, NULL);
+    asc_tensor *h = gate == ASC_GATE_SILU ? asc_swiglu(ctx, g, u) : asc_mul(ctx, asc_gelu_tanh(ctx, g), u);
+    return asc_linear(ctx, h, w_down, NULL);
+}
+
+asc_tensor *asc_split_heads(asc_ctx *ctx, asc_tensor *x, int64_t head_dim) {
+    asc_shape s = x->shape;
+    if (s.rank < 1 || s.rank >= ASC_MAX_RANK) return asc_reshape(ctx, x, ASC_SHAPE(-1, 1, head_dim));
+    s.dims[s.rank] = head_dim;
+    s.dims[s.rank - 1] /= head_dim;
+    s.rank++;
+    return asc_reshape(ctx, x, s);
+}
+
+asc_tensor *asc_soft_cap(asc_ctx *ctx, asc_tensor *x, double c) {
+    if (!(c > 0.0)) return x;
+    return asc_scale(ctx, asc_tanh(ctx, asc_scale(ctx, x, 1.0 / c)), c);
+}
+
+/* Column at which a wave turns `turns` times within the original context. */
+static double yarn_column(const asc_rope_config *c, double turns) {
+    const double two_pi = 6.283185307179586;
+    return (double)c->n_rot * log(c->original_context / (turns * two_pi)) / (2.0 * log(c->base));
+}
+
+void asc_rope_frequencies(const asc_rope_config *c, const float *divide, double *out, double *out_mscale) {
+    int64_t half = c->n_rot / 2;
+    double lo = 0.0, hi = 0.0;
+    *out_mscale = 1.0;
+    if (c->scaling == ASC_ROPE_YARN) {
+        lo = floor(yarn_column(c, c->beta_fast));
+        hi = ceil(yarn_column(c, c->beta_slow));
+        if (lo < 0.0) lo = 0.0;
+        if (hi > (double)(c->n_rot - 1)) hi = (double)(c->n_rot - 1);
+        *out_mscale = c->attn_factor * (1.0 + 0.1 * log(c->factor));
+    }
+    for (int64_t i = 0; i < half; i++) {
+        double f = pow(c->base, -2.0 * (double)i / (double)c->n_rot);
+        if (divide != NULL) f /= (double)divide[i];
+        if (c->scaling == ASC_ROPE_LINEAR) f /= c->factor;
+        if (c->scaling == ASC_ROPE_YARN) {
+            double span = hi - lo > 0.001 ? hi - lo : 0.001;
+            double t = ((double)i - lo) / span;
+            double keep = 1.0 - (t < 0.0 ? 0.0 : t > 1.0 ? 1.0 : t); /* 1 = fast wave, not stretched */
+            f = f / c->factor * (1.0 - keep) + f * keep;
+        }
+        out[i] = f;
+    }
+}
