@@ -57,6 +57,8 @@ static const naive_case cases[] = {
     {"scores near 1e4", 1, 6, 6, 2, 1, 4, true, 0, 1, 0, 100},
     {"scores near 1e4, capped", 1, 6, 6, 2, 1, 4, true, 0, 1, 30, 100},
     {"many keys", 1, 3, 60, 2, 1, 2, true, 0, 1, 0, 2},
+    {"more keys than a block", 2, 3, 400, 2, 1, 2, true, 0, 1, 0, 4},
+    {"a window over blocks", 1, 5, 400, 4, 2, 2, true, 260, 1, 5, 4},
 };
 
 static void test_sdpa(void **state) {
@@ -206,7 +208,7 @@ static void test_softmax_extremes(void **state) {
 static void test_refusals(void **state) {
     (void)state;
     static const float x[64] = {0};
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 9; i++) {
         asc_ctx *ctx = test_ctx("reference", "deferred");
         asc_tensor *q = asc_from_f32(ctx, ASC_SHAPE(1, 2, 3, 2), x),
                    *k = asc_from_f32(ctx, ASC_SHAPE(1, 2, 2, 2), x);
@@ -235,13 +237,16 @@ static void test_refusals(void **state) {
         case 6:
             y = asc_rope(ctx, q, vec, vec, false, false, 1);
             break; /* positions not i32 */
+        case 7:
+            y = asc_rms_norm(ctx, m, asc_from_f32(ctx, ASC_SHAPE(2), x), -1);
+            break; /* eps < 0 */
         default:
             y = asc_matmul(ctx, vec, m, false, false);
             break; /* rank 1 */
         }
         float out[64];
         assert_int_equal(asc_read_f32(ctx, y, out, (size_t)asc_tensor_elems(y)), ASC_INVALID_ARGUMENT);
-        const char *name = i < 4 ? "sdpa" : i == 5 ? "rms_norm" : i == 6 ? "rope" : "matmul";
+        const char *name = i < 4 ? "sdpa" : i == 5 || i == 7 ? "rms_norm" : i == 6 ? "rope" : "matmul";
         if (strstr(asc_error_message(ctx), name) == NULL) fail_msg("case %d: %s", i, asc_error_message(ctx));
         test_ctx_end(ctx);
     }
