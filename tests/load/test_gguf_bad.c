@@ -245,10 +245,37 @@ static void test_order(void **state) {
     test_ctx_end(ctx);
 }
 
+/* Files that are large enough for what they claim, but over a limit. */
+static void test_limits(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx(NULL, NULL);
+    size_t size = (size_t)4 << 20;
+    uint8_t *data = calloc(1, size);
+    assert_non_null(data);
+    static const struct {
+        uint64_t tensors, kvs, key_len;
+        const char *says;
+    } cases[] = {{0, ASC_GGUF_MAX_KEYS + 1, 1, "at most 65536"},
+                 {ASC_GGUF_MAX_TENSORS + 1, 0, 1, "at most 65536"},
+                 {0, 1, ASC_GGUF_MAX_KEY_BYTES + 1, "at most 65535"}};
+    for (size_t i = 0; i < 3; i++) {
+        made m;
+        asc_gguf *g = NULL;
+        put_head(&m, cases[i].tensors, cases[i].kvs);
+        put_int(&m, cases[i].key_len, 8);
+        memcpy(data, m.buf, m.len);
+        asc_error_clear(ctx);
+        assert_int_equal(asc_gguf_parse(ctx, data, size, &g), ASC_RESOURCE_EXHAUSTED);
+        check_refused(ctx, ASC_RESOURCE_EXHAUSTED, cases[i].says, "limit");
+    }
+    free(data);
+    test_ctx_end(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lies),    cmocka_unit_test(test_truncation), cmocka_unit_test(test_bit_flips),
-        cmocka_unit_test(test_nesting), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_nesting), cmocka_unit_test(test_order),      cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
