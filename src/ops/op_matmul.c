@@ -205,7 +205,6 @@ static void ref(const asc_ref_args *args) {
 static asc_tensor *last_two_swapped(asc_ctx *ctx, asc_tensor *t) {
     int perm[ASC_MAX_RANK];
     const int rank = t->shape.rank;
-    if (asc_tensor_poisoned(t)) return t; /* it has no shape */
     for (int i = 0; i < rank; i++) perm[i] = i;
     perm[rank - 1] = rank - 2;
     perm[rank - 2] = rank - 1;
@@ -215,7 +214,6 @@ static asc_tensor *last_two_swapped(asc_ctx *ctx, asc_tensor *t) {
 /* [rows, last]: all axes but the last folded into one. */
 static asc_tensor *as_matrix(asc_ctx *ctx, asc_tensor *t) {
     int64_t rows = 1;
-    if (asc_tensor_poisoned(t)) return t;
     for (int i = 0; i + 1 < t->shape.rank; i++) rows *= t->shape.dims[i];
     return asc_reshape(ctx, t, ASC_SHAPE(rows, t->shape.dims[t->shape.rank - 1]));
 }

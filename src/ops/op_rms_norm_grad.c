@@ -10,7 +10,6 @@
 
 static asc_status infer(asc_ctx *ctx, asc_call *c) {
     asc_status st = asc_infer_rows(ctx, c);
-    if (st == ASC_OK) st = asc_infer_eps(ctx, c);
     if (st == ASC_OK) st = asc_infer_per_column(ctx, c, 1, "the weight");
     return st != ASC_OK ? st : asc_infer_like_rows(ctx, c, 2, "g");
 }

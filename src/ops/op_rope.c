@@ -77,10 +77,6 @@ static void ref(const asc_ref_args *a) {
 
 /* First and second columns of the turned pairs of x: [..,T,H,n_rot/2] each. */
 static void split_pairs(asc_ctx *ctx, asc_tensor *x, int64_t half, bool interleaved, asc_tensor *out[2]) {
-    if (asc_tensor_poisoned(x)) { /* it has no shape */
-        out[0] = out[1] = x;
-        return;
-    }
     const int last = x->shape.rank - 1;
     for (int k = 0; k < 2; k++) {
         if (!interleaved) {
@@ -99,7 +95,6 @@ static void split_pairs(asc_ctx *ctx, asc_tensor *x, int64_t half, bool interlea
 /* The reverse: puts pairs back in their columns; rest (NULL = zeros) supplies the columns from n_rot on. */
 static asc_tensor *join_pairs(asc_ctx *ctx, asc_tensor *const parts[2], bool interleaved,
                               const asc_shape *shape, asc_tensor *rest) {
-    if (asc_tensor_poisoned(parts[0])) return parts[0];
     const int last = shape->rank - 1;
     const int64_t half = parts[0]->shape.dims[last], n_rest = shape->dims[last] - 2 * half;
     asc_tensor *rot;

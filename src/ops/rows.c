@@ -63,11 +63,6 @@ asc_status asc_infer_per_column(asc_ctx *ctx, const asc_call *c, int k, const ch
     return ASC_OK;
 }
 
-asc_status asc_infer_eps(asc_ctx *ctx, const asc_call *c) {
-    if (!(c->attrs->f[0] >= 0)) return asc_infer_fail(ctx, c, "eps is negative or not a number");
-    return ASC_OK;
-}
-
 void asc_cost_rows(const asc_call *c, double flops_per_elem, asc_cost *out) {
     asc_cost_move(c, out);
     out->flops = flops_per_elem * (double)asc_shape_elems(&c->shape);

@@ -25,8 +25,6 @@ asc_status asc_infer_rows(asc_ctx *ctx, asc_call *c);
 asc_status asc_infer_like_rows(asc_ctx *ctx, const asc_call *c, int k, const char *what);
 /* INVALID_ARGUMENT unless input k is f32 [D], D the last dimension of input 0. */
 asc_status asc_infer_per_column(asc_ctx *ctx, const asc_call *c, int k, const char *what);
-/* INVALID_ARGUMENT unless float attribute 0, the eps under a root, is a number >= 0. */
-asc_status asc_infer_eps(asc_ctx *ctx, const asc_call *c);
 /* Bytes of one pass over inputs and result, `flops_per_elem` operations an element of the result. */
 void asc_cost_rows(const asc_call *c, double flops_per_elem, asc_cost *out);
 

@@ -44,7 +44,7 @@ static inline void naive_probs(const naive_case *c, const double *q, const doubl
 
 static inline void naive_attention(const naive_case *c, const double *q, const double *k, const double *v,
                                    double *y) {
-    double p[512], raw[512];
+    double p[64], raw[64];
     for (int b = 0; b < c->B; b++)
         for (int t = 0; t < c->T; t++)
             for (int h = 0; h < c->H; h++) {
@@ -61,7 +61,7 @@ static inline void naive_attention(const naive_case *c, const double *q, const d
 /* Gradients by the full Jacobian of softmax, p_i (1[i = j] - p_j), not by the shortcut through y. */
 static inline void naive_gradient(const naive_case *c, const double *q, const double *k, const double *v,
                                   const double *dy, double *dq, double *dk, double *dv) {
-    double p[512], raw[512], dp[512];
+    double p[64], raw[64], dp[64];
     for (int b = 0; b < c->B; b++)
         for (int t = 0; t < c->T; t++)
             for (int h = 0; h < c->H; h++) {

@@ -57,8 +57,6 @@ static const naive_case cases[] = {
     {"scores near 1e4", 1, 6, 6, 2, 1, 4, true, 0, 1, 0, 100},
     {"scores near 1e4, capped", 1, 6, 6, 2, 1, 4, true, 0, 1, 30, 100},
     {"many keys", 1, 3, 60, 2, 1, 2, true, 0, 1, 0, 2},
-    {"more keys than a block", 2, 3, 400, 2, 1, 2, true, 0, 1, 0, 4},
-    {"a window over blocks", 1, 5, 400, 4, 2, 2, true, 260, 1, 5, 4},
 };
 
 static void test_sdpa(void **state) {
@@ -208,7 +206,7 @@ static void test_softmax_extremes(void **state) {
 static void test_refusals(void **state) {
     (void)state;
     static const float x[64] = {0};
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 8; i++) {
         asc_ctx *ctx = test_ctx("reference", "deferred");
         asc_tensor *q = asc_from_f32(ctx, ASC_SHAPE(1, 2, 3, 2), x),
                    *k = asc_from_f32(ctx, ASC_SHAPE(1, 2, 2, 2), x);
@@ -237,59 +235,15 @@ static void test_refusals(void **state) {
         case 6:
             y = asc_rope(ctx, q, vec, vec, false, false, 1);
             break; /* positions not i32 */
-        case 7:
-            y = asc_rms_norm(ctx, m, asc_from_f32(ctx, ASC_SHAPE(2), x), -1);
-            break; /* eps < 0 */
         default:
             y = asc_matmul(ctx, vec, m, false, false);
             break; /* rank 1 */
         }
         float out[64];
         assert_int_equal(asc_read_f32(ctx, y, out, (size_t)asc_tensor_elems(y)), ASC_INVALID_ARGUMENT);
-        const char *name = i < 4 ? "sdpa" : i == 5 || i == 7 ? "rms_norm" : i == 6 ? "rope" : "matmul";
+        const char *name = i < 4 ? "sdpa" : i == 5 ? "rms_norm" : i == 6 ? "rope" : "matmul";
         if (strstr(asc_error_message(ctx), name) == NULL) fail_msg("case %d: %s", i, asc_error_message(ctx));
         test_ctx_end(ctx);
-    }
-}
-
-/* One attention layer with its gradient and the gradient's gradient. */
-static asc_status run_layer(asc_ctx *ctx) {
-    static const double values[48] = {0.5, -1, 2, 0.25, 1, -0.5, 3, 1};
-    static const int32_t positions[2] = {0, 1};
-    asc_tensor *x = asc_from_f64(ctx, ASC_SHAPE(1, 2, 8), values),
-               *w = asc_from_f64(ctx, ASC_SHAPE(8), values);
-    asc_tensor *freq = asc_from_f64(ctx, ASC_SHAPE(2), values),
-               *m = asc_from_f64(ctx, ASC_SHAPE(6, 8), values);
-    asc_tensor *pos = asc_from_i32(ctx, ASC_SHAPE(2), positions), *grads[2], *second;
-    asc_tensor *n = asc_layer_norm(ctx, asc_rms_norm(ctx, x, w, 1e-5), w, w, 1e-5);
-    asc_tensor *q = asc_rope(ctx, asc_reshape(ctx, n, ASC_SHAPE(1, 2, 2, 4)), pos, freq, true, false, 1);
-    asc_tensor *k = asc_slice(ctx, q, 2, 0, 1);
-    asc_tensor *y = asc_reshape(ctx, asc_sdpa(ctx, q, k, k, 1, true, 2, 3), ASC_SHAPE(1, 2, 8));
-    y = asc_log_softmax(ctx, asc_softmax(ctx, asc_matmul(ctx, y, m, false, true)));
-    asc_grad(ctx, y, y, (asc_tensor *const[]){x, freq}, 2, grads);
-    asc_tensor *sum = asc_sum(ctx, grads[0], 3, (int[]){0, 1, 2}, false);
-    asc_grad(ctx, sum, NULL, &x, 1, &second);
-    double out[16];
-    asc_status st = asc_read_f64(ctx, second, out, 16);
-    return st == ASC_OK ? asc_read_f64(ctx, grads[1], out, 2) : st;
-}
-
-/* Whichever allocation fails, the answer is a status and nothing leaks. */
-static void test_out_of_memory(void **state) {
-    (void)state;
-    asc_status st = ASC_RESOURCE_EXHAUSTED;
-    for (long at = 1; st != ASC_OK; at++) {
-        test_alloc alloc = {.fail_at = at};
-        asc_ctx_options o = {.struct_size = sizeof o, .device = "reference", .mode = "deferred"};
-        o.alloc = test_alloc_fn;
-        o.alloc_self = &alloc;
-        asc_ctx *ctx = NULL;
-        st = asc_ctx_create(&o, &ctx);
-        if (st == ASC_OK) st = run_layer(ctx);
-        assert_true(st == ASC_OK || st == ASC_RESOURCE_EXHAUSTED);
-        asc_ctx_destroy(ctx);
-        assert_int_equal(alloc.live, 0);
-        assert_true(at < 5000);
     }
 }
 
@@ -301,7 +255,6 @@ int main(void) {
         cmocka_unit_test(test_norms),
         cmocka_unit_test(test_softmax_extremes),
         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

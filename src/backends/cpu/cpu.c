@@ -1,8 +1,9 @@
-/* cpu.c - the cpu device: native f32, i32 and bool storage, weights used as the file stores them, one kernel per node.
+/* cpu.c - the cpu device: native f32, i32 and bool storage, weights used as the file stores them, one kernel
+ * per node.
  *
- * A run walks the program once. Each node goes to the first kernel of kernels.def that takes it, or to the op's
- * reference kernel (cpu_fallback.c), so every program runs. The device holds no state: memory belongs to the executor,
- * threads to OpenMP. Kernels cannot fail; the only failure of a run is a request to stop. */
+ * A run walks the program once. Each node goes to the first kernel of kernels.def that takes it, or to the
+ * op's reference kernel (cpu_fallback.c), so every program runs. The device holds no state: memory belongs to
+ * the executor, threads to OpenMP. Kernels cannot fail; the only failure of a run is a request to stop. */
 #include "cpu_device.h"
 #include <string.h>
 

@@ -5,12 +5,12 @@
 #include "device.h"
 #include "kernel.h"
 
-/* Bytes of an array of `elems` elements of a storage type, rounded up to whole cache lines; SIZE_MAX when it has no
- * size (overflow, part of a block). */
+/* Bytes of an array of `elems` elements of a storage type, rounded up to whole cache lines; SIZE_MAX when it
+ * has no size (overflow, part of a block). */
 size_t asc_cpu_array_bytes(asc_dtype t, int64_t elems);
 
-/* Converts between host and device numbers, element by element; `from` may be any expandable storage type, `to` is
- * f32, f64, i32 or bool. Floats going to integers are truncated, saturated, and 0 for NaN. */
+/* Converts between host and device numbers, element by element; `from` may be any expandable storage type,
+ * `to` is f32, f64, i32 or bool. Floats going to integers are truncated, saturated, and 0 for NaN. */
 void asc_cpu_convert(asc_dtype from, const void *src, asc_dtype to, void *dst, int64_t n);
 
 /* The slow way that every op has: values to f64, the op's reference kernel, and back. */

@@ -1,32 +1,52 @@
-/* cpu_fallback.c - ops without a fast kernel: inputs are widened to f64 in scratch, the op's reference kernel runs, and
- * the result is narrowed. Slow, but right for every op. Conversions between host and device numbers live here too. */
+/* cpu_fallback.c - ops without a fast kernel: inputs are widened to f64 in scratch, the op's reference kernel
+ * runs, and the result is narrowed. Slow, but right for every op. Conversions between host and device numbers
+ * live here too. */
 #include "cpu_device.h"
 #include <math.h>
 #include <string.h>
 
-static double f64_to_int(double x, double lo, double hi) { return isnan(x) ? 0 : trunc(fmin(fmax(x, lo), hi)); }
+static double f64_to_int(double x, double lo, double hi) {
+    return isnan(x) ? 0 : trunc(fmin(fmax(x, lo), hi));
+}
 
 /* One element of a plain type as a double, and back. */
 static inline double load(asc_dtype t, const void *src, int64_t i) {
     switch (t) {
-    case ASC_DTYPE_F32: return (double)((const float *)src)[i];
-    case ASC_DTYPE_F64: return ((const double *)src)[i];
-    case ASC_DTYPE_I8: return (double)((const int8_t *)src)[i];
-    case ASC_DTYPE_I16: return (double)((const int16_t *)src)[i];
-    case ASC_DTYPE_I32: return (double)((const int32_t *)src)[i];
-    case ASC_DTYPE_I64: return (double)((const int64_t *)src)[i];
-    case ASC_DTYPE_BOOL: return (double)(((const uint8_t *)src)[i] != 0);
-    default: return NAN;
+    case ASC_DTYPE_F32:
+        return (double)((const float *)src)[i];
+    case ASC_DTYPE_F64:
+        return ((const double *)src)[i];
+    case ASC_DTYPE_I8:
+        return (double)((const int8_t *)src)[i];
+    case ASC_DTYPE_I16:
+        return (double)((const int16_t *)src)[i];
+    case ASC_DTYPE_I32:
+        return (double)((const int32_t *)src)[i];
+    case ASC_DTYPE_I64:
+        return (double)((const int64_t *)src)[i];
+    case ASC_DTYPE_BOOL:
+        return (double)(((const uint8_t *)src)[i] != 0);
+    default:
+        return NAN;
     }
 }
 
 static inline void store(asc_dtype t, void *dst, int64_t i, double x) {
     switch (t) {
-    case ASC_DTYPE_F32: ((float *)dst)[i] = (float)x; break;
-    case ASC_DTYPE_F64: ((double *)dst)[i] = x; break;
-    case ASC_DTYPE_I32: ((int32_t *)dst)[i] = (int32_t)f64_to_int(x, INT32_MIN, INT32_MAX); break;
-    case ASC_DTYPE_BOOL: ((uint8_t *)dst)[i] = x != 0; break;
-    default: break;
+    case ASC_DTYPE_F32:
+        ((float *)dst)[i] = (float)x;
+        break;
+    case ASC_DTYPE_F64:
+        ((double *)dst)[i] = x;
+        break;
+    case ASC_DTYPE_I32:
+        ((int32_t *)dst)[i] = (int32_t)f64_to_int(x, INT32_MIN, INT32_MAX);
+        break;
+    case ASC_DTYPE_BOOL:
+        ((uint8_t *)dst)[i] = x != 0;
+        break;
+    default:
+        break;
     }
 }
 
@@ -76,7 +96,8 @@ void asc_cpu_fallback_run(const asc_kargs *a) {
     void *at = widen(&c->shape, a->scratch, &ref.out);
     for (int k = 0; k < c->n_in; k++) {
         at = widen(&c->in_shape[k], at, &ref.in[k]);
-        asc_cpu_convert(c->in_dtype[k], a->in[k], ASC_DTYPE_F64, ref.in[k].data, asc_shape_elems(&c->in_shape[k]));
+        asc_cpu_convert(c->in_dtype[k], a->in[k], ASC_DTYPE_F64, ref.in[k].data,
+                        asc_shape_elems(&c->in_shape[k]));
     }
     c->op->ref(&ref);
     asc_cpu_convert(ASC_DTYPE_F64, ref.out.data, c->dtype, a->out, asc_shape_elems(&c->shape));

@@ -1,0 +1,172 @@
+/* bench_gemm.c - GFLOP/s of the matrix kernels, expansion of stored weights included, and their ratio to the
+ * FMA peak.
+ *
+ * usage: bench_gemm [type] [threads] [repeats]     (default q4_1, all cores, 15)
+ * Every figure is the best of `repeats` short runs, the candidates and the peak measured in turn: on a shared
+ * machine the best run is the one that was least disturbed. Shapes are those of SmolLM2-135M. */
+#include "kernel.h"
+#include <omp.h>
+#include <oneapi/dnnl/dnnl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { N_WAYS = 4, PEAK_STEPS = 60000 };
+
+/* Twelve independent chains of FMA: more than latency (4) times units (2). In one statement, so that nothing
+ * spills. */
+__attribute__((target("avx512f"))) static void fma_steps(long n) {
+    __asm__ volatile("1:\n\t"
+                     "vfmadd213ps %%zmm12, %%zmm13, %%zmm0\n\tvfmadd213ps %%zmm12, %%zmm13, %%zmm1\n\t"
+                     "vfmadd213ps %%zmm12, %%zmm13, %%zmm2\n\tvfmadd213ps %%zmm12, %%zmm13, %%zmm3\n\t"
+                     "vfmadd213ps %%zmm12, %%zmm13, %%zmm4\n\tvfmadd213ps %%zmm12, %%zmm13, %%zmm5\n\t"
+                     "vfmadd213ps %%zmm12, %%zmm13, %%zmm6\n\tvfmadd213ps %%zmm12, %%zmm13, %%zmm7\n\t"
+                     "vfmadd213ps %%zmm12, %%zmm13, %%zmm8\n\tvfmadd213ps %%zmm12, %%zmm13, %%zmm9\n\t"
+                     "vfmadd213ps %%zmm12, %%zmm13, %%zmm10\n\tvfmadd213ps %%zmm12, %%zmm13, %%zmm11\n\t"
+                     "dec %0\n\tjnz 1b"
+                     : "+r"(n)
+                     :
+                     : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                       "xmm10", "xmm11", "xmm12", "xmm13", "cc");
+}
+
+__attribute__((target("avx2,fma"))) static void fma_steps_avx2(long n) {
+    __asm__ volatile("1:\n\t"
+                     "vfmadd213ps %%ymm12, %%ymm13, %%ymm0\n\tvfmadd213ps %%ymm12, %%ymm13, %%ymm1\n\t"
+                     "vfmadd213ps %%ymm12, %%ymm13, %%ymm2\n\tvfmadd213ps %%ymm12, %%ymm13, %%ymm3\n\t"
+                     "vfmadd213ps %%ymm12, %%ymm13, %%ymm4\n\tvfmadd213ps %%ymm12, %%ymm13, %%ymm5\n\t"
+                     "vfmadd213ps %%ymm12, %%ymm13, %%ymm6\n\tvfmadd213ps %%ymm12, %%ymm13, %%ymm7\n\t"
+                     "vfmadd213ps %%ymm12, %%ymm13, %%ymm8\n\tvfmadd213ps %%ymm12, %%ymm13, %%ymm9\n\t"
+                     "vfmadd213ps %%ymm12, %%ymm13, %%ymm10\n\tvfmadd213ps %%ymm12, %%ymm13, %%ymm11\n\t"
+                     "dec %0\n\tjnz 1b"
+                     : "+r"(n)
+                     :
+                     : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                       "xmm10", "xmm11", "xmm12", "xmm13", "cc");
+}
+
+/* With one thread, time on the processor: what others took from it does not count. */
+static uint64_t clock_ns(int threads) {
+    struct timespec t;
+    clock_gettime(threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static double peak_run(int threads) {
+    const bool wide = asc_cpu_best_isa() == ASC_ISA_AVX512;
+#pragma omp parallel num_threads(threads)
+    {
+        if (wide) {
+            fma_steps(PEAK_STEPS);
+        } else {
+            fma_steps_avx2(PEAK_STEPS);
+        }
+    }
+    return (double)threads * PEAK_STEPS * 12 * (wide ? 32 : 16);
+}
+
+typedef struct problem {
+    int64_t m, n, k;
+    bool tb;
+    asc_dtype t;
+    float *a, *w32, *y;
+    uint8_t *w;
+    void *scratch;
+    int threads;
+} problem;
+
+static void run_kernel(const problem *p, const asc_kernel *kernel) {
+    asc_attrs attrs = {.i = {0, p->tb}};
+    asc_call c = {.attrs = &attrs, .n_in = 2, .in_dtype = {ASC_DTYPE_F32, p->t}, .dtype = ASC_DTYPE_F32};
+    c.in_shape[0] = ASC_SHAPE(p->m, p->k);
+    c.in_shape[1] = p->tb ? ASC_SHAPE(p->n, p->k) : ASC_SHAPE(p->k, p->n);
+    c.shape = ASC_SHAPE(p->m, p->n);
+    asc_kargs args = {
+        .call = &c, .in = {p->a, p->w}, .out = p->y, .scratch = p->scratch, .n_threads = p->threads};
+    kernel->run(&args);
+}
+
+static double run_way(const problem *p, int way) {
+    switch (way) {
+    case 0:
+        return peak_run(p->threads);
+    case 1:
+        run_kernel(p, &asc_kernel_matmul_avx512);
+        break;
+    case 2:
+        run_kernel(p, &asc_kernel_matmul_onednn);
+        break;
+    default: /* oneDNN's own threads, on a matrix that somebody expanded before */
+        dnnl_sgemm('N', p->tb ? 'T' : 'N', p->m, p->n, p->k, 1.0f, p->a, p->k, p->w32, p->tb ? p->k : p->n,
+                   0.0f, p->y, p->n);
+    }
+    return 2.0 * (double)p->m * (double)p->n * (double)p->k;
+}
+
+static void *buffer(size_t bytes) {
+    void *p = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (p == NULL) exit(1);
+    memset(p, 0, bytes);
+    return p;
+}
+
+static void measure(problem *p, int repeats) {
+    uint64_t best[N_WAYS];
+    double flop[N_WAYS];
+    for (int v = 0; v < N_WAYS; v++) best[v] = UINT64_MAX;
+    for (int r = 0; r < repeats; r++) {
+        for (int v = 0; v < N_WAYS; v++) {
+            if (v == 1 && (p->m < 9 || asc_cpu_best_isa() < ASC_ISA_AVX512)) continue;
+            uint64_t start = clock_ns(p->threads);
+            flop[v] = run_way(p, v);
+            uint64_t ns = clock_ns(p->threads) - start;
+            if (ns < best[v]) best[v] = ns;
+        }
+    }
+    double peak = flop[0] / (double)best[0];
+    printf("%-5s k %5lld n %5lld m %4lld  peak %6.1f |", p->tb ? "a W^T" : "a W", (long long)p->k,
+           (long long)p->n, (long long)p->m, peak);
+    static const char *const names[N_WAYS] = {"", "avx512", "panels+oneDNN", "sgemm, expanded before"};
+    for (int v = 1; v < N_WAYS; v++) {
+        if (best[v] == UINT64_MAX) continue;
+        double rate = flop[v] / (double)best[v];
+        printf(" %s %6.1f (%.2f)", names[v], rate, rate / peak);
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+int main(int argc, char **argv) {
+    static const int64_t shapes[][2] = {{576, 576}, {576, 192}, {576, 1536}, {1536, 576}, {576, 49152}};
+    static const int64_t rows[] = {1, 2, 4, 8, 16, 56, 224, 448, 896};
+    int t = asc_dtype_from_name(argc > 1 ? argv[1] : "q4_1");
+    if (t < 0 || asc_dtype_expand((asc_dtype)t) == NULL) return 2;
+    problem p = {.t = (asc_dtype)t, .threads = argc > 2 ? atoi(argv[2]) : asc_cpu_count()};
+    int repeats = argc > 3 ? atoi(argv[3]) : 15;
+    int64_t min_m = argc > 4 ? atoi(argv[4]) : 1, max_n = argc > 5 ? atoi(argv[5]) : 1 << 20;
+    size_t w_elems = (size_t)576 * 49152, w_bytes = 0;
+    if (!asc_dtype_bytes(p.t, (int64_t)w_elems, &w_bytes)) return 2;
+    omp_set_num_threads(p.threads);
+    p.a = buffer(sizeof(float) * 896 * 1536);
+    p.y = buffer(sizeof(float) * 896 * 49152);
+    p.w32 = buffer(sizeof(float) * w_elems);
+    p.w = buffer(w_bytes);
+    p.scratch = buffer((size_t)p.threads * (8 << 20));
+    for (size_t i = 0; i < (size_t)896 * 1536; i++) p.a[i] = (float)((int)(i % 17) - 8);
+    for (size_t i = 0; i < w_bytes; i++) p.w[i] = (uint8_t)(i * 7 % 61); /* small scales, no NaN */
+    asc_dtype_expand(p.t)(p.w, p.w32, (int64_t)w_elems);
+    for (int tb = 1; tb >= 0; tb--) {
+        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+            for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+                if (rows[r] < min_m || shapes[s][1] > max_n) continue;
+                p.tb = tb != 0;
+                p.m = rows[r];
+                p.k = shapes[s][0];
+                p.n = shapes[s][1];
+                measure(&p, p.n > 4096 ? 3 : repeats);
+            }
+        }
+    }
+    return 0;
+}

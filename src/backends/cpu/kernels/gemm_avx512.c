@@ -1,0 +1,199 @@
+/* gemm_avx512.c - y = a W for many rows of a, where W is f32 or stored, [k,n] or [n,k]: our own, because it
+ * beats oneDNN on these shapes (docs/SPEED.md, "GEMM") and because a row's bits are then a function of that
+ * row alone.
+ *
+ * Every output element is one chain of fused multiply-adds over k in ascending order, starting from 0.
+ * Neither the number of rows, nor the cutting into panels, nor the number of threads can change a bit.
+ *
+ * Each thread owns a range of columns. It expands a panel of W (DEPTH values of k by WIDTH columns, L2-sized)
+ * into slabs of 48 columns, [k][48], and multiplies all rows of a with it, 9 rows by 48 columns at a time: 27
+ * accumulators, 3 vectors of W, 1 broadcast value of a fill the 32 registers. */
+#include "expand.h"
+#include "gemm_fill.h"
+#include "kernel.h"
+#include "matmul_shape.h"
+#include <immintrin.h>
+#include <string.h>
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+enum { ROWS = 9, MIN_ROWS = 9 };
+#ifndef GEMM_STEP
+#define GEMM_STEP                                                                                            \
+    192 /* values of k that a tile takes at once: 192 x 48 floats of a slab stay in the L1 cache */
+#endif
+#ifndef GEMM_CHUNK
+#define GEMM_CHUNK 126
+#endif
+#ifndef GEMM_WIDTH
+#define GEMM_WIDTH 384
+#endif
+
+typedef struct tile_args {
+    const float *a; /* first row of the tile */
+    int64_t lda;
+    const float *b; /* slab */
+    float *y;
+    int64_t ldy;
+    int64_t steps;       /* values of k */
+    bool first;          /* start from 0 instead of y */
+    __mmask16 last;      /* valid columns of the last vector */
+    const float *next_a; /* what the next tile reads, fetched meanwhile */
+    const float *next_y;
+} tile_args;
+
+ALWAYS_INLINE void tile(const tile_args *t, const int rows, const int vecs) {
+    __m512 acc[ROWS][3];
+    const int64_t lda = t->lda, ldy = t->ldy;
+    const float *a = t->a, *b = t->b, *ahead = t->next_a;
+#pragma GCC unroll 9
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 3
+        for (int j = 0; j < vecs; j++) {
+            const __mmask16 mask = j == vecs - 1 ? t->last : (__mmask16)0xFFFF;
+            acc[i][j] = t->first ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(mask, t->y + i * ldy + 16 * j);
+        }
+        _mm_prefetch((const char *)(t->next_y + i * ldy), _MM_HINT_T0);
+        _mm_prefetch((const char *)(t->next_y + i * ldy + 16), _MM_HINT_T0);
+        _mm_prefetch((const char *)(t->next_y + i * ldy + 32), _MM_HINT_T0);
+    }
+    for (int64_t k = 0; k < t->steps; k++, a++, b += 48) {
+        __m512 w[3];
+#pragma GCC unroll 3
+        for (int j = 0; j < vecs; j++) w[j] = _mm512_loadu_ps(b + 16 * j);
+#pragma GCC unroll 9
+        for (int i = 0; i < rows; i++) {
+            const __m512 x = _mm512_set1_ps(a[i * lda]);
+#pragma GCC unroll 3
+            for (int j = 0; j < vecs; j++) acc[i][j] = _mm512_fmadd_ps(x, w[j], acc[i][j]);
+        }
+    }
+    (void)ahead;
+#pragma GCC unroll 9
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 3
+        for (int j = 0; j < vecs; j++) {
+            const __mmask16 mask = j == vecs - 1 ? t->last : (__mmask16)0xFFFF;
+            _mm512_mask_storeu_ps(t->y + i * ldy + 16 * j, mask, acc[i][j]);
+        }
+    }
+}
+
+typedef void (*tile_fn)(const tile_args *t);
+#define TILE(rows, vecs)                                                                                     \
+    static __attribute__((noinline)) void tile_##rows##x##vecs(const tile_args *t) { tile(t, rows, vecs); }
+#define TILES(rows) TILE(rows, 1) TILE(rows, 2) TILE(rows, 3)
+TILES(1)
+TILES(2) TILES(3) TILES(4) TILES(5) TILES(6) TILES(7) TILES(8) TILES(9)
+#define TILE_ROW(rows)                                                                                       \
+    { tile_##rows##x1, tile_##rows##x2, tile_##rows##x3 }
+    static const tile_fn tiles[ROWS][3] = {TILE_ROW(1), TILE_ROW(2), TILE_ROW(3), TILE_ROW(4), TILE_ROW(5),
+                                           TILE_ROW(6), TILE_ROW(7), TILE_ROW(8), TILE_ROW(9)};
+
+/* All rows [m0, m1) times `steps` values of k of one slab of `cols` columns. Rows are dealt out evenly: 56
+ * rows are 7 tiles of 8, not 6 of 9 and one of 2. */
+static void slab_rows(const asc_gemm_job *job, int64_t m0, int64_t m1, int64_t k, int64_t steps,
+                      const float *b, int64_t n, int64_t cols) {
+    const int64_t n_tiles = (m1 - m0 + ROWS - 1) / ROWS, base = (m1 - m0) / n_tiles,
+                  extra = (m1 - m0) % n_tiles;
+    const int vecs = (int)((cols + 15) / 16);
+    tile_args t = {.lda = job->k, .ldy = job->n, .b = b, .steps = steps, .first = k == 0};
+    t.last = (__mmask16)(0xFFFFu >> (16 * vecs - cols));
+    t.a = job->a + m0 * job->k + k;
+    t.y = job->y + m0 * job->n + n;
+    for (int64_t i = 0; i < n_tiles; i++) {
+        const int64_t rows = base + (i < extra ? 1 : 0);
+        t.next_a = t.a + rows * t.lda;
+        t.next_y = t.y + rows * t.ldy;
+        tiles[rows - 1][vecs - 1](&t);
+        t.a = t.next_a;
+        t.y = (float *)t.next_y;
+    }
+}
+
+static void columns(const asc_gemm_job *job, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float *scratch) {
+    const int64_t chunks = (m1 - m0 + GEMM_CHUNK - 1) / GEMM_CHUNK;
+    for (int64_t n = n0; n < n1; n += GEMM_WIDTH) {
+        const int64_t width = n1 - n < GEMM_WIDTH ? n1 - n : GEMM_WIDTH;
+        for (int64_t k = 0; k < job->k; k += job->depth) {
+            const int64_t depth = job->k - k < job->depth ? job->k - k : job->depth;
+            asc_gemm_fill_avx512(job, k, depth, n, width, scratch, scratch + GEMM_WIDTH * job->depth);
+            for (int64_t q = 0; q < depth; q += GEMM_STEP) {
+                const int64_t steps = depth - q < GEMM_STEP ? depth - q : GEMM_STEP;
+                for (int64_t c = 0; c < chunks; c++) {
+                    const int64_t r0 = m0 + (m1 - m0) * c / chunks, r1 = m0 + (m1 - m0) * (c + 1) / chunks;
+                    for (int64_t j = 0; j < width; j += 48) {
+                        slab_rows(job, r0, r1, k + q, steps, scratch + j * depth + q * 48, n + j,
+                                  width - j < 48 ? width - j : 48);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* Columns are dealt to threads in units of 96: whole slabs, and whole blocks of 32. When there are fewer
+ * units than threads, the rows are divided too and weights are expanded more than once. */
+enum { UNIT = 96 };
+
+static size_t thread_floats(const asc_gemm_job *job) {
+    return (size_t)(GEMM_WIDTH * job->depth + ASC_GEMM_FILL_FLOATS);
+}
+
+static asc_gemm_job job_of(const asc_call *c, const asc_matmul_shape *s) {
+    const int64_t block = asc_dtype_of(c->in_dtype[1])->block_elems;
+    return (asc_gemm_job){.m = s->m,
+                          .n = s->n,
+                          .k = s->k,
+                          .t = c->in_dtype[1],
+                          .expand = asc_expand_for(c->in_dtype[1], ASC_ISA_AVX512),
+                          .tb = s->tb,
+                          .depth = block > GEMM_STEP ? ASC_GEMM_MAX_DEPTH : GEMM_STEP / block * block};
+}
+
+static size_t scratch(const asc_call *c, int n_threads) {
+    asc_matmul_shape s;
+    asc_matmul_shape_of(c, &s);
+    const asc_gemm_job job = job_of(c, &s);
+    return (size_t)n_threads * thread_floats(&job) * sizeof(float);
+}
+
+static void run(const asc_kargs *args) {
+    asc_matmul_shape s;
+    asc_matmul_shape_of(args->call, &s);
+    asc_gemm_job job = job_of(args->call, &s);
+    job.a = args->in[0];
+    job.w = args->in[1];
+    job.y = args->out;
+    if (s.k == 0) {
+        memset(args->out, 0, (size_t)(s.m * s.n) * sizeof(float));
+        return;
+    }
+    const int64_t units = (s.n + UNIT - 1) / UNIT;
+    const int64_t threads = args->n_threads, across = units < threads ? units : threads,
+                  down = threads / across;
+#pragma omp parallel for num_threads(args->n_threads) schedule(static)
+    for (int64_t i = 0; i < across * down; i++) {
+        const int64_t c = i % across, r = i / across;
+        const int64_t n0 = units * c / across * UNIT, n1 = units * (c + 1) / across * UNIT;
+        const int64_t m0 = s.m * r / down, m1 = s.m * (r + 1) / down;
+        if (m0 < m1) {
+            columns(&job, m0, m1, n0, n1 < s.n ? n1 : s.n,
+                    (float *)args->scratch + (size_t)i * thread_floats(&job));
+        }
+    }
+}
+
+static bool fits(const asc_call *c) {
+    asc_matmul_shape s;
+    if (asc_dtype_expand(c->in_dtype[1]) == NULL) return false;
+    asc_matmul_shape_of(c, &s);
+    return !s.ta && s.batch == 1 && s.m >= MIN_ROWS;
+}
+
+const asc_kernel asc_kernel_matmul_avx512 = {.name = "matmul_avx512",
+                                             .opcode = ASC_OPCODE_MATMUL,
+                                             .isa = ASC_ISA_AVX512,
+                                             .fits = fits,
+                                             .scratch = scratch,
+                                             .run = run};

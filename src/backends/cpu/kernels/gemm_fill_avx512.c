@@ -1,0 +1,233 @@
+/* gemm_fill_avx512.c - see gemm_fill.h. */
+#include "gemm_fill.h"
+#include <immintrin.h>
+#include <string.h>
+
+static inline const uint8_t *at(const asc_gemm_job *job, int64_t elem) {
+    const asc_dtype_info *info = asc_dtype_of(job->t);
+    return job->w + elem / info->block_elems * info->block_bytes;
+}
+
+/* Row-major W: a row's stretch is expanded from the block it begins in, then dealt to the slabs. */
+static void fill_rows(const asc_gemm_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,
+                      float *out, float *tmp) {
+    const int64_t block = asc_dtype_of(job->t)->block_elems, from = n0 / block * block, skip = n0 - from;
+    const int64_t len = (n0 + width - from + block - 1) / block * block;
+    for (int64_t k = 0; k < depth; k++) {
+        const float *row = (const float *)(const void *)at(job, (k0 + k) * job->n + n0);
+        if (job->t != ASC_DTYPE_F32) {
+            job->expand(at(job, (k0 + k) * job->n + from), tmp, len);
+            row = tmp + skip;
+        }
+        for (int64_t j = 0; j < width; j += 48) {
+            float *to = out + j * depth + k * 48;
+            for (int64_t v = 0; v < 48; v += 16) {
+                const int64_t left = width - j - v;
+                const __mmask16 mask = (__mmask16)(left >= 16 ? 0xFFFF : left <= 0 ? 0 : (1 << left) - 1);
+                _mm512_storeu_ps(to + v, _mm512_maskz_loadu_ps(mask, row + j + v));
+            }
+        }
+    }
+}
+
+/* 16 x 16: out[k] lane r = row r, element k; rows are `stride` apart in `in`, rows of out 48. Writes n_k
+ * rows. */
+static inline void transpose16(const float *in, int64_t stride, float *out, int64_t n_k) {
+    __m512 r[16], t[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) r[i] = _mm512_loadu_ps(in + i * stride);
+#pragma GCC unroll 8
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 16; i += 4) {
+        r[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(t[i]), _mm512_castps_pd(t[i + 2])));
+        r[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(t[i]), _mm512_castps_pd(t[i + 2])));
+        r[i + 2] =
+            _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(t[i + 1]), _mm512_castps_pd(t[i + 3])));
+        r[i + 3] =
+            _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(t[i + 1]), _mm512_castps_pd(t[i + 3])));
+    }
+    /* r[4 g + c] now holds, in each 128-bit part p, element 4 p + c of rows 4 g .. 4 g + 3. */
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) {
+        const __m512 a = _mm512_shuffle_f32x4(r[c], r[4 + c], 0x88),
+                     b = _mm512_shuffle_f32x4(r[c], r[4 + c], 0xDD);
+        const __m512 d = _mm512_shuffle_f32x4(r[8 + c], r[12 + c], 0x88);
+        const __m512 e = _mm512_shuffle_f32x4(r[8 + c], r[12 + c], 0xDD);
+        t[c] = _mm512_shuffle_f32x4(a, d, 0x88);
+        t[8 + c] = _mm512_shuffle_f32x4(a, d, 0xDD);
+        t[4 + c] = _mm512_shuffle_f32x4(b, e, 0x88);
+        t[12 + c] = _mm512_shuffle_f32x4(b, e, 0xDD);
+    }
+    if (n_k >= 16) {
+#pragma GCC unroll 16
+        for (int i = 0; i < 16; i++) _mm512_storeu_ps(out + 48 * i, t[i]);
+    } else {
+        for (int64_t i = 0; i < n_k; i++) _mm512_storeu_ps(out + 48 * i, t[i]);
+    }
+}
+
+/* W stored by columns of the product: 16 of its rows at a time are expanded and transposed. */
+static void fill_columns(const asc_gemm_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,
+                         float *out, float *tmp) {
+    const int64_t stride = ASC_GEMM_MAX_DEPTH + 16;
+    for (int64_t n = 0; n < (width + 47) / 48 * 48; n += 16) {
+        float *to = out + n / 48 * 48 * depth + n % 48;
+        for (int64_t r = 0; r < 16; r++) {
+            if (n + r < width) {
+                job->expand(at(job, (n0 + n + r) * job->k + k0), tmp + r * stride, depth);
+            } else {
+                memset(tmp + r * stride, 0, (size_t)depth * sizeof(float));
+            }
+        }
+        for (int64_t k = 0; k < depth; k += 16) transpose16(tmp + k, stride, to + 48 * k, depth - k);
+    }
+}
+
+/* The common block formats straight from their bytes. A nibble picks one of 16 levels by a table look-up that
+ * reads only the low four bits of its index. */
+typedef struct levels {
+    __m512 table;
+    int header; /* bytes before the quants */
+    bool has_min;
+} levels;
+
+static inline levels levels_of(asc_dtype t) {
+    levels l = {.header = t == ASC_DTYPE_Q4_1 ? 4 : 2, .has_min = t == ASC_DTYPE_Q4_1};
+    l.table = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    if (t == ASC_DTYPE_Q4_0) l.table = _mm512_sub_ps(l.table, _mm512_set1_ps(8));
+    return l;
+}
+
+static inline __m512 level(const levels *l, __m512i index, __m512 d, __m512 m) {
+    const __m512 x = _mm512_permutexvar_ps(index, l->table);
+    return l->has_min ? _mm512_fmadd_ps(d, x, m) : _mm512_mul_ps(d, x);
+}
+
+/* Where the vector of columns 16 v .. 16 v + 15 of row k of a panel goes. */
+static inline float *place(float *out, int64_t depth, int64_t k, int64_t v) {
+    return out + v / 3 * 48 * depth + k * 48 + v % 3 * 16;
+}
+
+/* [k,n] in nibbles or bytes, from a block border to a block border. */
+static inline void fill_row_blocks(const asc_gemm_job *job, int64_t k0, int64_t depth, int64_t n0,
+                                   int64_t width, float *out, const asc_dtype t) {
+    const levels l = levels_of(t);
+    const int64_t bytes = asc_dtype_of(t)->block_bytes;
+    for (int64_t k = 0; k < depth; k++) {
+        const uint8_t *p = at(job, (k0 + k) * job->n + n0);
+        _mm_prefetch((const char *)at(job, (k0 + k + 8) * job->n + n0), _MM_HINT_T0);
+        for (int64_t v = 0; v < width / 16; v += 2, p += bytes) {
+            const __m128 scale = _mm_cvtph_ps(_mm_loadu_si32(p));
+            const __m512 d = _mm512_broadcastss_ps(scale), m = _mm512_broadcastss_ps(_mm_movehdup_ps(scale));
+            const __m128i q = _mm_loadu_si128((const void *)(p + l.header));
+            if (t == ASC_DTYPE_Q8_0) {
+                const __m128i q1 = _mm_loadu_si128((const void *)(p + 18));
+                _mm512_storeu_ps(place(out, depth, k, v),
+                                 _mm512_mul_ps(d, _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(q))));
+                _mm512_storeu_ps(place(out, depth, k, v + 1),
+                                 _mm512_mul_ps(d, _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(q1))));
+            } else {
+                const __m512i index = _mm512_cvtepu8_epi32(q);
+                _mm512_storeu_ps(place(out, depth, k, v), level(&l, index, d, m));
+                _mm512_storeu_ps(place(out, depth, k, v + 1), level(&l, _mm512_srli_epi32(index, 4), d, m));
+            }
+        }
+    }
+}
+
+/* Lane r of out[c]: bytes 4 c .. 4 c + 3 of row r; rows are `stride` bytes apart. */
+static inline void transpose_words(const uint8_t *p, int64_t stride, __m512i out[4]) {
+    __m512i z[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) { /* rows i, 4 + i, 8 + i, 12 + i */
+        z[i] = _mm512_castsi128_si512(_mm_loadu_si128((const void *)(p + i * stride)));
+        z[i] = _mm512_inserti32x4(z[i], _mm_loadu_si128((const void *)(p + (4 + i) * stride)), 1);
+        z[i] = _mm512_inserti32x4(z[i], _mm_loadu_si128((const void *)(p + (8 + i) * stride)), 2);
+        z[i] = _mm512_inserti32x4(z[i], _mm_loadu_si128((const void *)(p + (12 + i) * stride)), 3);
+    }
+    const __m512i a = _mm512_unpacklo_epi32(z[0], z[1]), b = _mm512_unpacklo_epi32(z[2], z[3]);
+    const __m512i c = _mm512_unpackhi_epi32(z[0], z[1]), d = _mm512_unpackhi_epi32(z[2], z[3]);
+    out[0] = _mm512_unpacklo_epi64(a, b);
+    out[1] = _mm512_unpackhi_epi64(a, b);
+    out[2] = _mm512_unpacklo_epi64(c, d);
+    out[3] = _mm512_unpackhi_epi64(c, d);
+}
+
+/* [n,k]: 16 rows times one block, transposed as bytes. */
+static inline void column_block(const uint8_t *p, int64_t stride, float *to, const asc_dtype t,
+                                const levels *l) {
+    const __m512i rows =
+        _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                           _mm512_set1_epi32((int)stride));
+    const __m512i scales = _mm512_i32gather_epi32(rows, (const void *)p, 1);
+    const __m512 d = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(scales));
+    const __m512 m = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(scales, 16)));
+    for (int half = 0; half < (t == ASC_DTYPE_Q8_0 ? 2 : 1); half++) {
+        __m512i w[4];
+        transpose_words(p + l->header + 16 * half, stride, w);
+#pragma GCC unroll 4
+        for (int c = 0; c < 4; c++) {
+#pragma GCC unroll 4
+            for (int b = 0; b < 4; b++) {
+                float *at_k = to + (4 * c + b) * 48;
+                if (t == ASC_DTYPE_Q8_0) {
+                    const __m512i q = _mm512_srai_epi32(_mm512_slli_epi32(w[c], (unsigned)(24 - 8 * b)), 24);
+                    _mm512_storeu_ps(at_k + half * 16 * 48, _mm512_mul_ps(d, _mm512_cvtepi32_ps(q)));
+                } else {
+                    const __m512i low = _mm512_srli_epi32(w[c], (unsigned)(8 * b));
+                    const __m512i high = _mm512_srli_epi32(w[c], (unsigned)(8 * b + 4));
+                    _mm512_storeu_ps(at_k, level(l, low, d, m));
+                    _mm512_storeu_ps(at_k + 16 * 48, level(l, high, d, m));
+                }
+            }
+        }
+    }
+}
+
+static inline void fill_column_blocks(const asc_gemm_job *job, int64_t k0, int64_t depth, int64_t n0,
+                                      int64_t width, float *out, const asc_dtype t) {
+    const levels l = levels_of(t);
+    const int64_t bytes = asc_dtype_of(t)->block_bytes, stride = job->k / 32 * bytes;
+    for (int64_t n = 0; n < width; n += 16) {
+        const uint8_t *p = at(job, (n0 + n) * job->k + k0);
+        float *to = place(out, depth, 0, n / 16);
+        for (int64_t k = 0; k < depth; k += 32, p += bytes) column_block(p, stride, to + k * 48, t, &l);
+    }
+}
+
+#define FILL_BLOCKS(name, body, type)                                                                        \
+    static void name(const asc_gemm_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,          \
+                     float *out) {                                                                           \
+        body(job, k0, depth, n0, width, out, type);                                                          \
+    }
+FILL_BLOCKS(rows_q4_0, fill_row_blocks, ASC_DTYPE_Q4_0)
+FILL_BLOCKS(rows_q4_1, fill_row_blocks, ASC_DTYPE_Q4_1)
+FILL_BLOCKS(rows_q8_0, fill_row_blocks, ASC_DTYPE_Q8_0)
+FILL_BLOCKS(columns_q4_0, fill_column_blocks, ASC_DTYPE_Q4_0)
+FILL_BLOCKS(columns_q4_1, fill_column_blocks, ASC_DTYPE_Q4_1)
+FILL_BLOCKS(columns_q8_0, fill_column_blocks, ASC_DTYPE_Q8_0)
+
+void asc_gemm_fill_avx512(const asc_gemm_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,
+                          float *out, float *tmp) {
+    const int fast = job->t == ASC_DTYPE_Q4_0   ? 0
+                     : job->t == ASC_DTYPE_Q4_1 ? 1
+                     : job->t == ASC_DTYPE_Q8_0 ? 2
+                                                : -1;
+    static void (*const rows[])(const asc_gemm_job *, int64_t, int64_t, int64_t, int64_t,
+                                float *) = {rows_q4_0, rows_q4_1, rows_q8_0};
+    static void (*const cols[])(const asc_gemm_job *, int64_t, int64_t, int64_t, int64_t,
+                                float *) = {columns_q4_0, columns_q4_1, columns_q8_0};
+    if (job->tb && fast >= 0 && width % 16 == 0 && job->k < INT32_MAX / 16) {
+        cols[fast](job, k0, depth, n0, width, out);
+    } else if (job->tb) {
+        fill_columns(job, k0, depth, n0, width, out, tmp);
+    } else if (fast >= 0 && n0 % 32 == 0 && width % 32 == 0) {
+        rows[fast](job, k0, depth, n0, width, out);
+    } else {
+        fill_rows(job, k0, depth, n0, width, out, tmp);
+    }
+}
