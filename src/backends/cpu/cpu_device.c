@@ -1,4 +1,4 @@
-/* cpu.c - the cpu device: native f32, i32 and bool storage, weights used as the file stores them, one kernel
+/* cpu_device.c - the cpu device: native f32, i32 and bool storage, weights used as the file stores them, one kernel
  * per node.
  *
  * A run walks the program once. Each node goes to the first kernel of kernels.def that takes it, or to the
