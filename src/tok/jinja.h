@@ -19,7 +19,8 @@ enum {
     ASC_JINJA_MAX_STEPS = 4000000, /* nodes evaluated, plus one per 64 bytes of text that is looked through */
     ASC_JINJA_MAX_OUTPUT = 1 << 25, /* bytes of the result, and of any one string */
     ASC_JINJA_MAX_MEMORY = 1 << 27, /* bytes of the arena: syntax tree and values */
-    ASC_JINJA_MAX_ARGS = 32         /* arguments of one call */
+    ASC_JINJA_MAX_ARGS = 32,          /* arguments of one call */
+    ASC_JINJA_MAX_CALLS = 1000        /* tree levels of all running macros: a bound for the C stack */
 };
 typedef struct asc_jinja_limits {
     size_t template_bytes, depth, steps, output_bytes, memory_bytes;
@@ -80,7 +81,7 @@ typedef struct asc_jinja_value {
         int64_t i;
         double f;
         asc_jinja_str s;
-        const asc_jinja_list *list;
+        asc_jinja_list *list; /* never changed after it is built, but that a lazy one runs dry */
         asc_jinja_dict *dict; /* DICT is never changed after it is built; NAMESPACE is */
         struct asc_jinja_loop *loop;
         const struct asc_jinja_builtin *function;
@@ -96,6 +97,7 @@ struct asc_jinja_list {
     asc_jinja_value *v;
     size_t n;
     bool tuple;
+    bool lazy;    /* what a filter such as map gives: loops once, is true, has no length */
     size_t depth; /* 1 + the deepest element */
 };
 typedef struct asc_jinja_pair {
@@ -125,7 +127,7 @@ typedef struct asc_jinja {
     asc_jinja_limits limits;
     asc_view src; /* the template, line ends made \n */
     struct asc_jinja_token *tok;
-    size_t n_tok, cap_tok, at, depth, loops;
+    size_t n_tok, cap_tok, at, depth, loops, calls;
     struct asc_jinja_scope *scope, *globals;
     size_t steps;
     int32_t message;        /* message whose iteration is running */

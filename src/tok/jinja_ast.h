@@ -197,11 +197,28 @@ ASC_MUST_USE asc_status asc_jinja_repr(asc_jinja *j, const asc_jinja_value *v,
                                        asc_jinja_str *out); /* appends */
 /* Upper or lower case, piece by piece. */
 ASC_MUST_USE asc_status asc_jinja_recase(asc_jinja *j, asc_jinja_str s, bool upper, asc_jinja_str *out);
+/* String methods that filters share (jinja_strings.c). `chars` NULL = white space. */
+ASC_MUST_USE asc_status asc_jinja_strip(asc_jinja *j, asc_jinja_str s, const asc_jinja_value *chars,
+                                        bool left, bool right, asc_jinja_str *out);
+ASC_MUST_USE asc_status asc_jinja_replace(asc_jinja *j, const asc_jinja_call *c, asc_jinja_str s,
+                                          asc_jinja_value *out);
+ASC_MUST_USE asc_status asc_jinja_capitalize(asc_jinja *j, asc_jinja_str s, asc_jinja_value *out);
+ASC_MUST_USE asc_status asc_jinja_join(asc_jinja *j, asc_jinja_str sep, const asc_jinja_list *l,
+                                       asc_jinja_value *out);
+asc_jinja_value asc_jinja_from_str(asc_jinja_str s);
+/* The keys, values or (key, value) tuples of a dict as a list. */
+ASC_MUST_USE asc_status asc_jinja_dict_part(asc_jinja *j, const asc_jinja_dict *d, bool keys, bool values,
+                                            asc_jinja_value *out);
+/* Runs a macro with the evaluated arguments in c. */
+ASC_MUST_USE asc_status asc_jinja_call_macro(asc_jinja *j, const struct asc_jinja_macro *m,
+                                             const asc_jinja_call *c, asc_jinja_value *out);
 /* Length in characters; an ill-formed run counts as one character. */
 size_t asc_jinja_chars(asc_view v);
 /* A copy in the arena of text written by the engine itself, as a template string. */
 ASC_MUST_USE asc_status asc_jinja_own(asc_jinja *j, asc_jinja_str *s, asc_view text);
 
+extern const asc_jinja_builtin asc_jinja_list_filters[]; /* jinja_filters_list.c */
+extern const asc_jinja_builtin asc_jinja_methods[];      /* jinja_methods.c */
 const asc_jinja_builtin *asc_jinja_find_filter(asc_view name);
 const asc_jinja_builtin *asc_jinja_find_test(asc_view name);
 const asc_jinja_builtin *asc_jinja_find_function(asc_view name);

@@ -153,7 +153,11 @@ asc_status asc_jinja_iterate(asc_jinja *j, const asc_jinja_value *v, size_t off,
     switch (v->type) {
     case ASC_JINJA_LIST:
         *out = v->u.list;
-        return ASC_OK;
+        if (!v->u.list->lazy) return ASC_OK;
+        ASC_JINJA_DO(asc_jinja_list_new(j, 0, &l)); /* the elements move out: a second loop finds none */
+        *l = *v->u.list;
+        v->u.list->n = 0;
+        break;
     case ASC_JINJA_UNDEFINED:
         ASC_JINJA_DO(asc_jinja_list_new(j, 0, &l));
         break;
@@ -271,6 +275,65 @@ static asc_status exec_scope(asc_jinja *j, const asc_jinja_node *n) {
     return ASC_OK;
 }
 
+static asc_status exec_macro(asc_jinja *j, const asc_jinja_node *n) {
+    struct asc_jinja_macro *m = asc_jinja_alloc(j, 1, sizeof *m);
+    asc_jinja_value v = {.type = ASC_JINJA_MACRO};
+    if (m == NULL) return ASC_RESOURCE_EXHAUSTED;
+    *m = (struct asc_jinja_macro){n, j->scope};
+    for (asc_jinja_scope *s = j->scope; s != NULL; s = s->up) s->kept = true;
+    v.u.macro = m;
+    return asc_jinja_assign(j, n->text, &v);
+}
+
+/* Names of parameters to values: given by position or by name, or the default. */
+static asc_status bind_params(asc_jinja *j, const struct asc_jinja_macro *m, const asc_jinja_call *c) {
+    size_t i = 0, by_name = 0;
+    for (const asc_jinja_node *p = m->node->target; p != NULL; p = p->next, i++) {
+        asc_jinja_value v = asc_jinja_undefined(p->text, NULL);
+        const asc_jinja_value *kw = NULL;
+        for (size_t k = 0; k < c->n_kw; k++) {
+            if (asc_view_eq(c->kw_name[k], p->text)) kw = &c->kw[k];
+        }
+        if (kw != NULL && i < c->n_pos)
+            return asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT,
+                                  "argument '" ASC_VIEW_FMT "' is given twice",
+                                  ASC_VIEW_ARG(asc_view_cut(p->text, 80)));
+        if (i < c->n_pos)
+            v = c->pos[i];
+        else if (kw != NULL)
+            v = *kw;
+        else if (p->a != NULL)
+            ASC_JINJA_DO(asc_jinja_eval(j, p->a, &v));
+        by_name += kw != NULL;
+        ASC_JINJA_DO(asc_jinja_assign(j, p->text, &v));
+    }
+    if (c->n_pos > i || by_name != c->n_kw)
+        return asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT,
+                              "the macro '" ASC_VIEW_FMT "' takes %zu arguments, not these",
+                              ASC_VIEW_ARG(asc_view_cut(m->node->text, 80)), i);
+    return ASC_OK;
+}
+
+asc_status asc_jinja_call_macro(asc_jinja *j, const struct asc_jinja_macro *m, const asc_jinja_call *c,
+                                asc_jinja_value *out) {
+    asc_jinja_scope *scope = j->scope;
+    asc_jinja_str *capture = j->capture, text = {0};
+    if (j->calls + m->node->depth > ASC_JINJA_MAX_CALLS)
+        return asc_jinja_fail(j, c->off, ASC_RESOURCE_EXHAUSTED,
+                              "macros nest deeper than the limit ASC_JINJA_MAX_CALLS = %d",
+                              (int)ASC_JINJA_MAX_CALLS);
+    j->calls += m->node->depth;
+    j->capture = &text;
+    asc_status st = asc_jinja_scope_push(j, m->scope);
+    if (st == ASC_OK) st = bind_params(j, m, c);
+    if (st == ASC_OK) st = asc_jinja_exec(j, m->node->kids);
+    j->capture = capture; /* also on failure: `text` ends here */
+    j->scope = scope;
+    j->calls -= m->node->depth;
+    *out = asc_jinja_from_str(text);
+    return st;
+}
+
 static asc_status exec_output(asc_jinja *j, const asc_jinja_node *n) {
     asc_jinja_value v;
     asc_jinja_str s;
@@ -297,6 +360,9 @@ asc_status asc_jinja_exec(asc_jinja *j, const asc_jinja_node *first) {
             break;
         case JN_SET:
             ASC_JINJA_DO(exec_set(j, n));
+            break;
+        case JN_MACRO:
+            ASC_JINJA_DO(exec_macro(j, n));
             break;
         case JN_SCOPE:
             ASC_JINJA_DO(exec_scope(j, n));

@@ -180,6 +180,10 @@ static asc_status eval_call(asc_jinja *j, const asc_jinja_node *n, asc_jinja_val
     if (n->a->kind == JN_ATTR) return eval_method(j, n, out);
     ASC_JINJA_DO(asc_jinja_eval(j, n->a, &f));
     if (f.type == ASC_JINJA_UNDEFINED) return asc_jinja_fail_undefined(j, &f, n->off);
+    if (f.type == ASC_JINJA_MACRO) {
+        ASC_JINJA_DO(eval_args(j, n, &c));
+        return asc_jinja_call_macro(j, f.u.macro, &c, out);
+    }
     if (f.type != ASC_JINJA_FUNCTION)
         return asc_jinja_fail(j, n->off, ASC_INVALID_ARGUMENT, "a %s cannot be called",
                               asc_jinja_type_name(&f));

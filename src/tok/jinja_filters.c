@@ -5,35 +5,31 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void set_str(asc_jinja_value *out, asc_jinja_str s) {
-    *out = (asc_jinja_value){.type = ASC_JINJA_STRING};
-    out->u.s = s;
-}
-
-/* The filter's input as text, as most string filters take it. */
-static asc_status self_str(asc_jinja *j, const asc_jinja_call *c, asc_jinja_str *s, asc_view *flat) {
-    ASC_JINJA_DO(asc_jinja_to_str(j, &c->self, s));
-    return asc_jinja_str_flat(j, *s, flat);
-}
-
 static asc_status f_trim(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
-    asc_jinja_str s, r = {0};
-    asc_view v;
-    size_t a = 0, w;
-    if (c->arg[0] != NULL) return asc_jinja_refuse(j, c->off, "argument of trim", asc_view_of("chars"));
-    ASC_JINJA_DO(self_str(j, c, &s, &v));
-    while (a < v.len && (w = asc_jinja_space(v.ptr + a, v.len - a)) > 0) a += w;
-    ASC_JINJA_DO(
-        asc_jinja_str_slice(j, &r, s, a, a + asc_jinja_rstrip(asc_view_make(v.ptr + a, v.len - a)).len));
-    set_str(out, r);
+    asc_jinja_str s, r;
+    ASC_JINJA_DO(asc_jinja_to_str(j, &c->self, &s));
+    ASC_JINJA_DO(asc_jinja_strip(j, s, c->arg[0], true, true, &r));
+    *out = asc_jinja_from_str(r);
     return ASC_OK;
+}
+
+static asc_status f_capitalize(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
+    asc_jinja_str s;
+    ASC_JINJA_DO(asc_jinja_to_str(j, &c->self, &s));
+    return asc_jinja_capitalize(j, s, out);
+}
+
+static asc_status f_replace(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
+    asc_jinja_str s;
+    ASC_JINJA_DO(asc_jinja_to_str(j, &c->self, &s));
+    return asc_jinja_replace(j, c, s, out);
 }
 
 static asc_status recase(asc_jinja *j, asc_jinja_call *c, bool upper, asc_jinja_value *out) {
     asc_jinja_str s, r;
     ASC_JINJA_DO(asc_jinja_to_str(j, &c->self, &s));
     ASC_JINJA_DO(asc_jinja_recase(j, s, upper, &r));
-    set_str(out, r);
+    *out = asc_jinja_from_str(r);
     return ASC_OK;
 }
 
@@ -55,6 +51,9 @@ static asc_status f_length(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out
         n = asc_jinja_chars(v);
         break;
     case ASC_JINJA_LIST:
+        if (c->self.u.list->lazy)
+            return asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT,
+                                  "a generator has no length; use |list first");
         n = c->self.u.list->n;
         break;
     case ASC_JINJA_DICT:
@@ -76,7 +75,7 @@ static asc_status f_default(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *ou
     else if (c->arg[0] != NULL)
         *out = *c->arg[0];
     else
-        set_str(out, (asc_jinja_str){0});
+        *out = asc_jinja_from_str((asc_jinja_str){0});
     (void)j;
     return ASC_OK;
 }
@@ -84,7 +83,7 @@ static asc_status f_default(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *ou
 static asc_status f_string(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
     asc_jinja_str s;
     ASC_JINJA_DO(asc_jinja_to_str(j, &c->self, &s));
-    set_str(out, s);
+    *out = asc_jinja_from_str(s);
     return ASC_OK;
 }
 
@@ -115,18 +114,11 @@ static asc_status f_list(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) 
 
 static asc_status f_join(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
     const asc_jinja_list *l;
-    asc_jinja_str r = {0}, sep = {0}, s;
+    asc_jinja_str sep = {0};
     if (c->arg[1] != NULL) return asc_jinja_refuse(j, c->off, "argument of join", asc_view_of("attribute"));
     ASC_JINJA_DO(asc_jinja_iterate(j, &c->self, c->off, &l));
     if (c->arg[0] != NULL) ASC_JINJA_DO(asc_jinja_to_str(j, c->arg[0], &sep));
-    for (size_t i = 0; i < l->n; i++) {
-        ASC_JINJA_DO(asc_jinja_charge(j, 1));
-        if (i > 0) ASC_JINJA_DO(asc_jinja_str_cat(j, &r, sep));
-        ASC_JINJA_DO(asc_jinja_to_str(j, &l->v[i], &s));
-        ASC_JINJA_DO(asc_jinja_str_cat(j, &r, s));
-    }
-    set_str(out, r);
-    return ASC_OK;
+    return asc_jinja_join(j, sep, l, out);
 }
 
 static asc_status f_abs(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
@@ -206,6 +198,8 @@ static const asc_jinja_builtin filters[] = {
     {.name = "trim", .params = "chars", .fn = f_trim},
     {.name = "upper", .params = "", .fn = f_upper},
     {.name = "lower", .params = "", .fn = f_lower},
+    {.name = "capitalize", .params = "", .fn = f_capitalize},
+    {.name = "replace", .params = "old,new,count", .required = 2, .fn = f_replace},
     {.name = "length", .params = "", .fn = f_length},
     {.name = "count", .params = "", .fn = f_length},
     {.name = "default", .params = "default_value,boolean", .fn = f_default},
@@ -230,4 +224,7 @@ const asc_jinja_builtin *asc_jinja_find(const asc_jinja_builtin *table, asc_view
     return NULL;
 }
 
-const asc_jinja_builtin *asc_jinja_find_filter(asc_view name) { return asc_jinja_find(filters, name); }
+const asc_jinja_builtin *asc_jinja_find_filter(asc_view name) {
+    const asc_jinja_builtin *row = asc_jinja_find(filters, name);
+    return row != NULL ? row : asc_jinja_find(asc_jinja_list_filters, name);
+}

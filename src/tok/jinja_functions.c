@@ -44,20 +44,49 @@ static asc_status fn_range(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out
     return asc_jinja_list_done(j, l, out);
 }
 
+/* A dict from keyword arguments, after the entries of a dict given first. */
+static asc_status new_dict(asc_jinja *j, asc_jinja_call *c, asc_jinja_dict **d) {
+    ASC_JINJA_DO(asc_jinja_dict_new(j, c->n_kw, d));
+    if (c->n_pos > 1 || (c->n_pos == 1 && c->pos[0].type != ASC_JINJA_DICT))
+        return asc_jinja_refuse(j, c->off, "positional argument of", c->name);
+    for (size_t i = 0; c->n_pos == 1 && i < c->pos[0].u.dict->n; i++) {
+        const asc_jinja_pair *p = &c->pos[0].u.dict->v[i];
+        ASC_JINJA_DO(asc_jinja_dict_set(j, *d, &p->key, &p->value, c->off));
+    }
+    for (size_t i = 0; i < c->n_kw; i++) {
+        asc_jinja_value key;
+        ASC_JINJA_DO(asc_jinja_string(j, c->kw_name[i], -1, ASC_JINJA_FROM_TEMPLATE, &key));
+        ASC_JINJA_DO(asc_jinja_dict_set(j, *d, &key, &c->kw[i], c->off));
+    }
+    return ASC_OK;
+}
+
+static asc_status fn_dict(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
+    asc_jinja_dict *d;
+    ASC_JINJA_DO(new_dict(j, c, &d));
+    *out = asc_jinja_from_dict(d);
+    return ASC_OK;
+}
+
+/* The one thing a template can change: {% set ns.x = ... %} reaches out of loops. */
+static asc_status fn_namespace(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
+    ASC_JINJA_DO(fn_dict(j, c, out));
+    out->type = ASC_JINJA_NAMESPACE;
+    return ASC_OK;
+}
+
 static const asc_jinja_builtin functions[] = {
+    {.name = "namespace", .params = "*", .fn = fn_namespace},
+    {.name = "dict", .params = "*", .fn = fn_dict},
     {.name = "raise_exception", .params = "message", .required = 1, .fn = fn_raise},
     {.name = "range", .params = "start,stop,step", .required = 1, .fn = fn_range},
-    {0},
-};
-
-static const asc_jinja_builtin methods[] = {
     {0},
 };
 
 const asc_jinja_builtin *asc_jinja_find_function(asc_view name) { return asc_jinja_find(functions, name); }
 
 const asc_jinja_builtin *asc_jinja_find_method(asc_jinja_type self, asc_view name) {
-    for (const asc_jinja_builtin *m = methods; m->name != NULL; m++) {
+    for (const asc_jinja_builtin *m = asc_jinja_methods; m->name != NULL; m++) {
         if (m->self == self && asc_view_eqs(name, m->name)) return m;
     }
     return NULL;

@@ -27,6 +27,9 @@ asc_status asc_jinja_node_done(asc_jinja *j, asc_jinja_node *n) {
     for (const asc_jinja_node *k = n->kids; k != NULL; k = k->next) {
         if (k->depth > d) d = k->depth;
     }
+    for (const asc_jinja_node *k = n->target; k != NULL; k = k->next) { /* parameters of a macro */
+        if (k->depth > d) d = k->depth;
+    }
     n->depth = d + 1;
     return n->depth > j->limits.depth ? too_deep(j, n->off) : ASC_OK;
 }
@@ -206,6 +209,45 @@ static asc_status parse_loop_control(asc_jinja *j, asc_jinja_node *n) {
     return asc_jinja_expect(j, JT_BLOCK_END, NULL);
 }
 
+/* {% macro name(a, b=1) %} ... {% endmacro %} */
+static asc_status parse_macro(asc_jinja *j, asc_jinja_node *n) {
+    static const char *const ends[] = {"endmacro"};
+    asc_jinja_siblings params = {0};
+    asc_jinja_node *p = NULL;
+    size_t loops = j->loops;
+    bool optional = false;
+    ASC_JINJA_DO(parse_target_name(j, false, &p));
+    n->text = p->text;
+    ASC_JINJA_DO(asc_jinja_expect(j, JT_OP, "("));
+    while (!asc_jinja_is(j, JT_OP, ")")) {
+        ASC_JINJA_DO(parse_target_name(j, false, &p));
+        if (asc_jinja_accept(j, JT_OP, "=")) {
+            optional = true;
+            ASC_JINJA_DO(asc_jinja_parse_expr(j, &p->a));
+            ASC_JINJA_DO(asc_jinja_node_done(j, p));
+        } else if (optional) {
+            return asc_jinja_unexpected(j, "a default, as the parameter before has one");
+        }
+        asc_jinja_push(&params, p);
+        if (!asc_jinja_accept(j, JT_OP, ",")) break;
+    }
+    ASC_JINJA_DO(asc_jinja_expect(j, JT_OP, ")"));
+    ASC_JINJA_DO(asc_jinja_expect(j, JT_BLOCK_END, NULL));
+    n->target = params.first;
+    j->loops = 0; /* a break inside cannot leave a loop around the macro */
+    ASC_JINJA_DO(parse_body(j, ends, 1, &n->kids));
+    j->loops = loops;
+    return end_tag(j);
+}
+
+/* {% generation %} marks what an assistant wrote; for the text it is a plain block. */
+static asc_status parse_generation(asc_jinja *j, asc_jinja_node *n) {
+    static const char *const ends[] = {"endgeneration"};
+    ASC_JINJA_DO(asc_jinja_expect(j, JT_BLOCK_END, NULL));
+    ASC_JINJA_DO(parse_body(j, ends, 1, &n->kids));
+    return end_tag(j);
+}
+
 /* The statements that are known; anything else is refused by name. */
 typedef struct statement {
     const char *name;
@@ -216,12 +258,15 @@ static const statement statements[] = {
     {"if", JN_IF, parse_if},
     {"for", JN_FOR, parse_for},
     {"set", JN_SET, parse_set},
+    {"macro", JN_MACRO, parse_macro},
+    {"generation", JN_SCOPE, parse_generation},
     {"break", JN_BREAK, parse_loop_control},
     {"continue", JN_CONTINUE, parse_loop_control},
 };
 
 static asc_status parse_statement(asc_jinja *j, asc_jinja_node **out) {
-    static const char *const closers[] = {"elif", "else", "endif", "endfor", "endset", "endmacro"};
+    static const char *const closers[] = {"elif",   "else",     "endif",        "endfor",
+                                          "endset", "endmacro", "endgeneration"};
     const asc_jinja_token *t = asc_jinja_peek(j, 1);
     j->at++;
     if (t->type != JT_NAME) return asc_jinja_unexpected(j, "the name of a statement");

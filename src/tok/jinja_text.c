@@ -127,6 +127,8 @@ asc_status asc_jinja_repr(asc_jinja *j, const asc_jinja_value *v, asc_jinja_str 
     case ASC_JINJA_STRING:
         return repr_string(j, v->u.s, out);
     case ASC_JINJA_LIST:
+        if (v->u.list->lazy) break;
+        return repr_items(j, v, out);
     case ASC_JINJA_DICT:
         return repr_items(j, v, out);
     case ASC_JINJA_LOOP:

@@ -90,7 +90,7 @@ const char *asc_jinja_type_name(const asc_jinja_value *v) {
     case ASC_JINJA_STRING:
         return "str";
     case ASC_JINJA_LIST:
-        return v->u.list->tuple ? "tuple" : "list";
+        return v->u.list->lazy ? "generator" : v->u.list->tuple ? "tuple" : "list";
     case ASC_JINJA_DICT:
         return "dict";
     case ASC_JINJA_LOOP:
@@ -119,7 +119,7 @@ bool asc_jinja_truth(const asc_jinja_value *v) {
     case ASC_JINJA_STRING:
         return v->u.s.len > 0;
     case ASC_JINJA_LIST:
-        return v->u.list->n > 0;
+        return v->u.list->n > 0 || v->u.list->lazy;
     case ASC_JINJA_DICT:
         return v->u.dict->n > 0;
     case ASC_JINJA_LOOP:

@@ -107,6 +107,11 @@ static void errors_name_the_place(void **state) {
         {"x\n{{ a|wordwrap }}", ASC_UNIMPLEMENTED,
          "line 2, column 6: the filter 'wordwrap' is not supported"},
         {"{{ 1 is sameas 1 }}", ASC_UNIMPLEMENTED, "the test 'sameas'"},
+        {"{% call m() %}{% endcall %}", ASC_UNIMPLEMENTED, "the statement 'call'"},
+        {"{{ 'a'.strip }}", ASC_UNIMPLEMENTED, "the method without a call 'strip'"},
+        {"{{ [1]|map('string') }}", ASC_UNIMPLEMENTED, "printing a generator is not supported"},
+        {"{{ 'a'.replace('', 'b') }}", ASC_UNIMPLEMENTED, "replacement"},
+        {"{{ [1].append(2) }}", ASC_UNIMPLEMENTED, "the method of list 'append'"},
         {"{{ 'a'.center(3) }}", ASC_UNIMPLEMENTED, "the method of str 'center'"},
         {"{{ 2 ** 3 }}", ASC_UNIMPLEMENTED, "the operator '**'"},
         {"{{ '%s' % 1 }}", ASC_UNIMPLEMENTED, "string formatting"},
@@ -188,6 +193,8 @@ static void limits_are_named(void **state) {
     expect_limit(ctx, chain, NULL, "ASC_JINJA_MAX_ARGS");
     free(chain);
     free(t);
+    expect_limit(ctx, "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", NULL, "ASC_JINJA_MAX_CALLS");
+    expect_limit(ctx, "{% macro f(a=f()) %}{% endmacro %}{{ f() }}", NULL, "ASC_JINJA_MAX_CALLS");
     /* Long chains cost no depth. */
     t = repeated("~ 'y'", 5000, " }}");
     chain = repeated("{{ 'x' ", 1, t);
@@ -215,7 +222,10 @@ static const char everything[] =
     "z{% endfor %}{% set b %}{{ q }}{{ q.a|join('-')|upper }}{% endset %}{{ b|trim }}{{ q|tojson(indent=1) }}"
     "{{ b[1:4] ~ b[::-1] }}{% if 'x' in b and q.zz is undefined %}{{ range(3)|list }}{% endif %}{{- 'a' * 9 "
     "-}} "
-    "{% for c in 'abc' %}{{ c|default('q') }}{% if c == 'b' %}{% break %}{% endif %}{% endfor %}";
+    "{% for c in 'abc' %}{{ c|default('q') }}{% if c == 'b' %}{% break %}{% endif %}{% endfor %}"
+    "{% macro m(a, b=[1]) %}{% set ns.x = ns.x ~ a %}{{ b|map('string')|join }}{% endmacro %}"
+    "{% set ns = namespace(x='') %}{{ m('p q'.split()[1]) ~ m(b='rs'.strip('s'), a=2) ~ ns.x }}"
+    "{{ q.items()|list }}{{ 'aXb'.replace('X', '-').startswith(('a', 'b')) }}{{ q|items|map('first')|list }}";
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
