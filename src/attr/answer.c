@@ -1,0 +1,155 @@
+/* answer.c - what is explained: the target tokens (given, or chosen by the model) and the model's own next tokens. */
+#include "method.h"
+#include "view.h"
+#include <math.h>
+#include <string.h>
+
+static asc_status copy_ids(asc_job *j, const int32_t *ids, size_t n, int32_t **out, size_t *out_n) {
+    *out = asc_calloc(j->ctx, ASC_MEM_GENERAL, n + 1, sizeof **out);
+    if (*out == NULL) return ASC_RESOURCE_EXHAUSTED;
+    if (n > 0) memcpy(*out, ids, n * sizeof **out);
+    *out_n = n;
+    return ASC_OK;
+}
+
+static asc_status text_of(asc_job *j, const int32_t *ids, size_t n, char **out, size_t *out_len) {
+    asc_strbuf b;
+    asc_strbuf_init(&b, j->ctx);
+    for (size_t i = 0; i < n; i++) asc_strbuf_addv(&b, asc_token_piece(asc_model_tokenizer(j->m), ids[i]));
+    *out = asc_strbuf_take(&b, out_len);
+    asc_status st = *out != NULL ? ASC_OK : asc_strbuf_status(&b);
+    asc_strbuf_deinit(&b);
+    return st;
+}
+
+/* Written together, prompt and target may split into other tokens than apart; then the model never sees the seam that the
+ * score is about, so it is refused. Only for a prompt given as text. */
+static asc_status check_seam(asc_job *j, asc_view target, const asc_token *t, size_t n, const char *what) {
+    asc_ctx *ctx = j->ctx;
+    if (j->req->prompt.ptr == NULL || asc_tokenizer_get_info(asc_model_tokenizer(j->m)).add_space_prefix) return ASC_OK;
+    asc_strbuf both;
+    asc_token *all = NULL;
+    size_t n_all = 0;
+    asc_strbuf_init(&both, ctx);
+    asc_strbuf_addv(&both, j->req->prompt);
+    asc_strbuf_addv(&both, target);
+    asc_status st = asc_strbuf_status(&both);
+    asc_tokenize_options o = {.struct_size = sizeof o, .add_bos_eos = true};
+    if (st == ASC_OK) st = asc_tokenize(ctx, asc_model_tokenizer(j->m), asc_strbuf_view(&both), &o, &all, &n_all);
+    if (st == ASC_OK) {
+        size_t p = j->r->n_prompt;
+        bool same = n_all >= p + n && (p == 0 || all[p - 1].id == j->r->prompt_ids[p - 1]);
+        for (size_t i = 0; same && i < n; i++) same = all[p + i].id == t[i].id;
+        if (!same) {
+            bool space = j->req->prompt.len > 0 && j->req->prompt.ptr[j->req->prompt.len - 1] == ' ';
+            st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the %s's tokens merge with the prompt's last token", what);
+            asc_hint(ctx, space ? "move the space: end the prompt without it and begin the target with it"
+                                : "begin the %s at a token border (often with a space), or give token ids", what);
+        }
+    }
+    asc_tokens_free(ctx, all);
+    asc_strbuf_deinit(&both);
+    return st;
+}
+
+static asc_status from_text(asc_job *j, asc_view text, const char *what, int32_t **out, size_t *out_n) {
+    asc_ctx *ctx = j->ctx;
+    asc_token *t = NULL;
+    size_t n = 0;
+    asc_status st = asc_tokenize(ctx, asc_model_tokenizer(j->m), text, NULL, &t, &n);
+    if (st == ASC_OK && n == 0) {
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the %s is empty", what);
+        st = asc_hint(ctx, "give at least one character, or leave it out to explain the model's own next token");
+    }
+    if (st == ASC_OK) st = check_seam(j, text, t, n, what);
+    int32_t *ids = st == ASC_OK ? asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *ids) : NULL;
+    if (st == ASC_OK && ids == NULL) st = ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; st == ASC_OK && i < n; i++) ids[i] = t[i].id;
+    asc_tokens_free(ctx, t);
+    *out = ids;
+    *out_n = st == ASC_OK ? n : 0;
+    return st;
+}
+
+static asc_status by_generation(asc_job *j, size_t count) {
+    asc_ctx *ctx = j->ctx;
+    asc_result *r = j->r;
+    if (count > (size_t)j->m->decoder.cfg.context) count = (size_t)j->m->decoder.cfg.context;
+    int32_t *ids = asc_calloc(ctx, ASC_MEM_GENERAL, count + 1, sizeof *ids);
+    size_t n = 0;
+    if (ids == NULL) return ASC_RESOURCE_EXHAUSTED;
+    asc_generate_options o = {.struct_size = sizeof o, .max_tokens = count};
+    asc_status st = asc_generate(j->m, r->prompt_ids, r->n_prompt, &o, ids, &n);
+    asc_tokenizer_info tk = asc_tokenizer_get_info(asc_model_tokenizer(j->m));
+    if (st == ASC_OK && n > 1 && (ids[n - 1] == tk.eos || ids[n - 1] == tk.eot)) n--; /* the answer without its end mark */
+    if (st == ASC_OK) st = copy_ids(j, ids, n, &r->target_ids, &r->n_target);
+    asc_free(ctx, ids);
+    return st;
+}
+
+/* The most likely next tokens, and the size of logits for the noise model. */
+static asc_status find_top(asc_job *j) {
+    asc_ctx *ctx = j->ctx;
+    asc_result *r = j->r;
+    size_t v = (size_t)j->m->decoder.cfg.n_vocab;
+    float *z = asc_calloc(ctx, ASC_MEM_SCRATCH, v, sizeof *z);
+    if (z == NULL) return ASC_RESOURCE_EXHAUSTED;
+    asc_status st = asc_model_logits(j->m, r->prompt_ids, r->n_prompt, 1, z);
+    double top = -INFINITY, sum = 0.0;
+    for (size_t i = 0; st == ASC_OK && i < v; i++) {
+        top = fmax(top, (double)z[i]);
+        j->max_logit = fmax(j->max_logit, fabs((double)z[i]));
+    }
+    for (size_t i = 0; st == ASC_OK && i < v; i++) sum += exp((double)z[i] - top);
+    for (size_t k = 0; st == ASC_OK && k < ASC_N_TOP && k < v; k++) {
+        size_t best = SIZE_MAX;
+        for (size_t i = 0; i < v; i++) {
+            bool taken = false;
+            for (size_t q = 0; q < k; q++) taken = taken || r->top[q].id == (int32_t)i;
+            if (!taken && (best == SIZE_MAX || z[i] > z[best])) best = i;
+        }
+        r->top[r->n_top++] = (asc_candidate){.id = (int32_t)best, .prob = exp((double)z[best] - top) / sum};
+    }
+    r->n_forward++;
+    asc_free(ctx, z);
+    return st;
+}
+
+asc_status asc_job_targets(asc_job *j) {
+    asc_ctx *ctx = j->ctx;
+    const asc_request *q = j->req;
+    asc_result *r = j->r;
+    asc_status st = ASC_OK;
+    if (!q->dry_run) ASC_TRY(find_top(j));
+    if (q->target_ids != NULL) {
+        ASC_TRY(asc_model_check_ids(j->m, q->target_ids, q->n_target_ids, "target"));
+        ASC_TRY(copy_ids(j, q->target_ids, q->n_target_ids, &r->target_ids, &r->n_target));
+    } else if (q->target.ptr != NULL) {
+        ASC_TRY(from_text(j, q->target, "target", &r->target_ids, &r->n_target));
+    } else if (q->generate > 1 && !q->dry_run) {
+        ASC_TRY(by_generation(j, q->generate));
+    } else if (!q->dry_run) {
+        ASC_TRY(copy_ids(j, &r->top[0].id, 1, &r->target_ids, &r->n_target));
+    } else { /* a price does not depend on which tokens they are */
+        size_t n = q->generate > 0 ? q->generate : 1;
+        r->target_ids = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *r->target_ids);
+        if (r->target_ids == NULL) return ASC_RESOURCE_EXHAUSTED;
+        r->n_target = n;
+    }
+    if (q->versus_ids != NULL) {
+        ASC_TRY(asc_model_check_ids(j->m, q->versus_ids, q->n_versus_ids, "contrast"));
+        ASC_TRY(copy_ids(j, q->versus_ids, q->n_versus_ids, &r->versus_ids, &r->n_versus));
+    } else if (q->versus.ptr != NULL) {
+        ASC_TRY(from_text(j, q->versus, "contrast", &r->versus_ids, &r->n_versus));
+    }
+    ASC_TRY(text_of(j, r->target_ids, r->n_target, &r->target, &r->target_len));
+    ASC_TRY(text_of(j, r->versus_ids, r->n_versus, &r->versus, &r->versus_len));
+    size_t longest = r->n_target > r->n_versus ? r->n_target : r->n_versus;
+    if ((uint64_t)(r->n_prompt + longest) > (uint64_t)j->m->decoder.cfg.context + 1) {
+        ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "prompt and target together have %zu tokens; this model's context is %lld",
+                 r->n_prompt + longest, (long long)j->m->decoder.cfg.context);
+        st = asc_hint(ctx, "shorten the prompt or the target");
+    }
+done:
+    return st;
+}

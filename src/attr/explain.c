@@ -1,0 +1,212 @@
+/* explain.c - asc_explain: runs a job and fills in what every result carries. */
+#include "cpu.h"
+#include "exec.h"
+#include "json.h"
+#include "method.h"
+#include "view.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Per-token scores of a gradient method to features: a feature is the sum of its tokens, or the 2-norm over all of its
+ * columns when the scores are 2-norms. */
+static void group_scores(asc_job *j) {
+    asc_result *r = j->r;
+    bool norm = strcmp(r->method, "saliency") == 0 && (j->req->norm == NULL || strcmp(j->req->norm, "l2") == 0);
+    for (size_t i = 0; i < r->n_features; i++) {
+        asc_feature *f = &r->features[i];
+        double s = 0.0, e = 0.0;
+        for (size_t k = f->first_token; k < f->first_token + f->n_tokens; k++) {
+            s += norm ? r->scores[k] * r->scores[k] : r->scores[k];
+            e += r->score_errors[k];
+        }
+        f->score = norm ? sqrt(s) : s;
+        f->error = e;
+    }
+}
+
+static void sums(asc_job *j) {
+    asc_result *r = j->r;
+    r->complete = j->method->complete;
+    for (size_t i = 0; i < r->n_features; i++) {
+        r->sum += r->features[i].score;
+        if (!(r->features[i].error <= r->error_bound)) r->error_bound = r->features[i].error; /* NaN = unknown wins */
+    }
+    r->residual = r->sum - (r->value - r->baseline_value);
+}
+
+static asc_status options_json(asc_job *j) {
+    const asc_request *q = j->req;
+    const asc_result *r = j->r;
+    asc_strbuf b;
+    asc_jsonw w;
+    asc_strbuf_init(&b, j->ctx);
+    asc_jsonw_init(&w, &b, true);
+    asc_jsonw_begin_object(&w);
+    asc_jsonw_key(&w, "features");
+    asc_jsonw_strz(&w, asc_features_name(q->features));
+    asc_jsonw_key(&w, "baseline");
+    asc_jsonw_strz(&w, j->method->needs_baseline ? asc_baseline_name(j->baseline) : "none");
+    if (j->baseline_id >= 0) {
+        asc_jsonw_key(&w, "baseline_token");
+        asc_jsonw_int(&w, j->baseline_id);
+    }
+    if (r->rule != NULL && r->rule[0] != '\0') {
+        asc_jsonw_key(&w, "rule");
+        asc_jsonw_strz(&w, r->rule);
+        asc_jsonw_key(&w, "tolerance");
+        asc_jsonw_num(&w, q->tolerance > 0.0 ? q->tolerance : 0.01);
+        if (r->steps > 0) {
+            asc_jsonw_key(&w, "steps");
+            asc_jsonw_int(&w, (int64_t)r->steps);
+        } else {
+            asc_jsonw_key(&w, "max_evaluations");
+            asc_jsonw_int(&w, q->max_evaluations > 0 ? (int64_t)q->max_evaluations : 2000);
+            asc_jsonw_key(&w, "max_seconds");
+            asc_jsonw_num(&w, q->max_seconds);
+        }
+    }
+    if (strcmp(r->method, "saliency") == 0) {
+        asc_jsonw_key(&w, "norm");
+        asc_jsonw_strz(&w, q->norm != NULL ? q->norm : "l2");
+    }
+    if (q->site != NULL && q->site[0] != '\0') {
+        asc_jsonw_key(&w, "site");
+        asc_jsonw_strz(&w, q->site);
+    }
+    asc_jsonw_key(&w, "compat_captum");
+    asc_jsonw_bool(&w, q->compat_captum);
+    asc_jsonw_end_object(&w);
+    j->r->options = asc_strbuf_take(&b, NULL);
+    asc_status st = j->r->options != NULL ? ASC_OK : asc_strbuf_status(&b);
+    asc_strbuf_deinit(&b);
+    return st;
+}
+
+static asc_status describe(asc_job *j) {
+    asc_ctx *ctx = j->ctx;
+    asc_result *r = j->r;
+    r->output = j->req->output;
+    r->seed = j->req->seed;
+    r->n_threads = ctx->n_threads;
+    snprintf(r->device, sizeof r->device, "%s", ctx->device_name);
+    snprintf(r->mode, sizeof r->mode, "%s", ctx->mode_name);
+    snprintf(r->precision, sizeof r->precision, "highest");
+    snprintf(r->isa, sizeof r->isa, "%s", asc_isa_name((asc_isa)ctx->isa));
+    r->model_path = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_of(j->m->path));
+    r->architecture = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_of(j->m->info.architecture));
+    if (r->rule == NULL) r->rule = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_of(""));
+    if (r->model_path == NULL || r->architecture == NULL || r->rule == NULL) return ASC_RESOURCE_EXHAUSTED;
+    if (j->req->want_sha256) {
+        const char *hex;
+        asc_status st = asc_model_sha256(j->m, &hex);
+        if (st != ASC_OK) return st;
+        snprintf(r->model_sha256, sizeof r->model_sha256, "%s", hex);
+    }
+    return options_json(j);
+}
+
+/* Probability of the whole target: from the value when it says so, else one more forward pass. */
+static asc_status target_probability(asc_job *j) {
+    asc_result *r = j->r;
+    if (r->n_versus == 0 && j->req->output == ASC_OUTPUT_LOGPROB) {
+        r->target_prob = exp(r->value);
+        return ASC_OK;
+    }
+    if (r->n_versus == 0 && j->req->output == ASC_OUTPUT_PROB) {
+        r->target_prob = r->value;
+        return ASC_OK;
+    }
+    asc_request plain = *j->req;
+    plain.output = ASC_OUTPUT_LOGPROB;
+    const asc_request *old = j->req;
+    size_t n_versus = r->n_versus;
+    double v = 0.0;
+    j->req = &plain;
+    r->n_versus = 0;
+    asc_status st = asc_job_values(j, r->prompt_ids, 1, r->n_prompt, &v);
+    r->n_versus = n_versus;
+    j->req = old;
+    r->target_prob = exp(v);
+    return st;
+}
+
+/* Rate of this machine on a matrix product like the model's own, in FLOP/s; a few milliseconds. */
+static asc_status measure_rate(asc_job *j, double *flops_per_second) {
+    asc_ctx *ctx = j->ctx;
+    int32_t ids[64] = {0};
+    asc_status st = ASC_OK;
+    *flops_per_second = 0.0;
+    double t = 0.0, flops = 0.0;
+    for (int round = 0; round < 2 && st == ASC_OK; round++) { /* the first round touches fresh memory */
+        asc_exec_stats before = asc_exec_stats_of(ctx);
+        asc_scope_begin(ctx);
+        asc_tensor *x = asc_decoder_embed(&j->m->decoder, ids, 1, 64);
+        const asc_layer *w = &j->m->decoder.layers[0];
+        asc_tensor *y = asc_gated_mlp(ctx, x, w->w_gate, w->w_up, w->w_down, ASC_GATE_SILU);
+        st = asc_run(ctx, &y, 1);
+        asc_status st2 = asc_scope_end(ctx);
+        if (st == ASC_OK) st = st2;
+        asc_exec_stats after = asc_exec_stats_of(ctx);
+        t = after.seconds - before.seconds;
+        flops = after.flops - before.flops;
+    }
+    if (t > 0.0) *flops_per_second = flops / t;
+    return st;
+}
+
+static asc_status price_only(asc_job *j) {
+    asc_result *r = j->r;
+    double forward = 0.0, gradient = 0.0, rate = 0.0;
+    size_t batch;
+    j->method->price(j, &forward, &gradient);
+    forward += 1.0; /* the model's own next token */
+    asc_status st = asc_job_batch(j, r->n_prompt, (size_t)fmax(forward, gradient), gradient > 0.0, &batch);
+    if (st != ASC_OK) return st;
+    double tokens = (double)(r->n_prompt + r->n_target + r->n_versus) - 1.0;
+    double n = (double)j->m->info.n_params_blocks, head = (double)j->m->decoder.cfg.n_vocab * (double)j->m->decoder.cfg.d_model;
+    double per = 2.0 * n * tokens + 2.0 * head * (double)(r->n_target + r->n_versus);
+    r->flops = per * (forward + 2.0 * gradient);
+    r->n_forward = (uint64_t)(forward + gradient);
+    r->n_backward = (uint64_t)gradient;
+    st = measure_rate(j, &rate);
+    r->predicted_seconds = rate > 0.0 ? r->flops / rate : 0.0;
+    r->converged = true;
+    return st;
+}
+
+asc_status asc_explain(asc_model *m, const asc_request *req, asc_result **out) {
+    asc_ctx *ctx = m->ctx;
+    asc_status st = ASC_OK;
+    asc_job j = {.ctx = ctx};
+    uint64_t t0 = asc_now_ns();
+    *out = NULL;
+    if (req == NULL || req->struct_size != sizeof *req)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "explain: the request's struct_size is not that of this library");
+    double flops0 = asc_exec_stats_of(ctx).flops;
+    ASC_TRY(asc_job_init(&j, m, req));
+    asc_result *r = j.r;
+    r->scores = asc_calloc(ctx, ASC_MEM_GENERAL, r->n_prompt + 1, sizeof *r->scores);
+    r->score_errors = asc_calloc(ctx, ASC_MEM_GENERAL, r->n_prompt + 1, sizeof *r->score_errors);
+    if (r->scores == NULL || r->score_errors == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    ASC_TRY(describe(&j));
+    if (req->dry_run) {
+        ASC_TRY(price_only(&j));
+    } else {
+        ASC_TRY(j.method->run(&j));
+        if (j.method->by_gradient) group_scores(&j);
+        sums(&j);
+        ASC_TRY(target_probability(&j));
+        r->flops = asc_exec_stats_of(ctx).flops - flops0;
+    }
+    r->seconds = (double)(asc_now_ns() - t0) * 1e-9;
+    r->peak_bytes = asc_memory(ctx).peak_total;
+    *out = r;
+    j.r = NULL;
+done:
+    asc_job_deinit(&j);
+    return st;
+}

@@ -1,0 +1,169 @@
+/* gradients.c - gradients of the scalar, at the prompt and at points between a baseline and the prompt, in batches. */
+#include "exec.h"
+#include "method.h"
+#include <math.h>
+#include <string.h>
+
+static asc_status scope_end(asc_ctx *ctx, asc_status st) {
+    asc_error saved = ctx->error;
+    asc_status st2 = asc_scope_end(ctx);
+    if (st != ASC_OK) ctx->error = saved;
+    return st != ASC_OK ? st : st2;
+}
+
+/* Mean row of the embedding table [1,D], in pieces so that the table is never expanded as a whole. */
+static asc_tensor *mean_row(asc_job *j) {
+    asc_ctx *ctx = j->ctx;
+    asc_decoder *d = &j->m->decoder;
+    int64_t v = d->cfg.n_vocab;
+    int axis[] = {0};
+    int32_t ids[2048];
+    asc_tensor *sum = NULL;
+    for (int64_t at = 0; at < v; at += 2048) {
+        int64_t n = v - at < 2048 ? v - at : 2048;
+        for (int64_t i = 0; i < n; i++) ids[i] = (int32_t)(at + i);
+        asc_scope_begin(ctx);
+        asc_tensor *part = asc_sum(ctx, asc_gather(ctx, d->embed, asc_from_i32(ctx, ASC_SHAPE(n), ids)), 1, axis, true);
+        sum = sum == NULL ? part : asc_add(ctx, sum, part);
+        if (asc_run(ctx, &sum, 1) != ASC_OK) return (void)scope_end(ctx, ASC_OK), asc_graph_poison(asc_graph_of(ctx));
+        asc_keep(ctx, sum);
+        asc_tensor_detach(sum);
+        if (scope_end(ctx, ASC_OK) != ASC_OK) return asc_graph_poison(asc_graph_of(ctx));
+    }
+    return asc_scale(ctx, sum, 1.0 / (double)v);
+}
+
+/* Embeddings of the path's start [P,D]: the baseline at active tokens, the prompt itself elsewhere. */
+static asc_tensor *start_of_path(asc_job *j, asc_tensor *x) {
+    asc_ctx *ctx = j->ctx;
+    size_t p = j->r->n_prompt;
+    float *mask = asc_calloc(ctx, ASC_MEM_GENERAL, p, sizeof *mask);
+    if (mask == NULL) return asc_graph_poison(asc_graph_of(ctx));
+    for (size_t i = 0; i < p; i++) mask[i] = j->active[i] ? 0.0f : 1.0f;
+    asc_tensor *keep = asc_from_f32(ctx, ASC_SHAPE((int64_t)p, 1), mask);
+    asc_free(ctx, mask);
+    asc_tensor *rest = asc_mul(ctx, x, keep);
+    if (j->baseline == ASC_BASELINE_ZERO) return rest;
+    int32_t id = j->baseline_id;
+    int64_t d = j->m->decoder.cfg.d_model;
+    asc_tensor *row = j->baseline == ASC_BASELINE_MEAN ? mean_row(j)
+                                                       : asc_gather(ctx, j->m->decoder.embed, asc_from_i32(ctx, ASC_SHAPE(1), &id));
+    asc_tensor *gone = asc_shift(ctx, asc_neg(ctx, keep), 1.0);
+    return asc_add(ctx, rest, asc_mul(ctx, asc_reshape(ctx, row, ASC_SHAPE(1, d)), gone));
+}
+
+/* One batch of points; x and x0 [P,D] have values already. */
+static asc_status batch_at(asc_job *j, asc_tensor *x, asc_tensor *x0, const double *alphas, size_t n, double *f, double *g) {
+    asc_ctx *ctx = j->ctx;
+    int64_t b = (int64_t)n;
+    int axis[] = {-1};
+    asc_scope_begin(ctx);
+    asc_tensor *a = asc_from_f64(ctx, ASC_SHAPE(b, 1, 1), alphas), *diff = asc_sub(ctx, x, x0);
+    asc_tensor *points = asc_add(ctx, asc_mul(ctx, diff, a), x0), *grad = NULL;
+    asc_tensor *y = asc_job_scalar(j, points, NULL, NULL);
+    asc_tensor *ts[2] = {y, NULL};
+    if (g != NULL) {
+        asc_grad(ctx, y, asc_full(ctx, asc_tensor_shape(y), 1.0), &points, 1, &grad);
+        ts[1] = asc_sum(ctx, asc_mul(ctx, grad, diff), 1, axis, false);
+    }
+    asc_status st = asc_run(ctx, ts, g != NULL ? 2 : 1);
+    if (st == ASC_OK) st = asc_read_f64(ctx, ts[0], f, n);
+    if (st == ASC_OK && g != NULL) st = asc_read_f64(ctx, ts[1], g, n * j->r->n_prompt);
+    return scope_end(ctx, st);
+}
+
+asc_status asc_job_path(asc_job *j, const double *alphas, size_t n, double *f, double *g) {
+    asc_ctx *ctx = j->ctx;
+    size_t p = j->r->n_prompt, batch, done = 0;
+    asc_status st = asc_job_batch(j, p, n, g != NULL, &batch);
+    if (st != ASC_OK) return st;
+    asc_scope_begin(ctx);
+    asc_tensor *x = asc_reshape(ctx, asc_decoder_embed(&j->m->decoder, j->r->prompt_ids, 1, (int64_t)p),
+                                ASC_SHAPE((int64_t)p, j->m->decoder.cfg.d_model));
+    asc_tensor *ends[2] = {x, start_of_path(j, x)};
+    st = asc_run(ctx, ends, 2);
+    while (st == ASC_OK && done < n) {
+        size_t b = n - done < batch ? n - done : batch;
+        st = batch_at(j, ends[0], ends[1], alphas + done, b, f + done, g != NULL ? g + done * p : NULL);
+        for (size_t i = done * p; st == ASC_OK && i < (done + b) * p; i++) {
+            if ((g != NULL && !isfinite(g[i])) || !isfinite(f[i / p])) st = asc_model_explain_nan(j->m, "a gradient");
+        }
+        if (st != ASC_OK) break;
+        done += b;
+        j->r->n_forward += b;
+        j->r->n_backward += g != NULL ? b : 0;
+        st = asc_progress(ctx, "gradients", (double)j->r->n_forward, 0.0);
+    }
+    return scope_end(ctx, st);
+}
+
+typedef struct capture {
+    asc_site site;
+    int64_t layer;
+    asc_tensor *value;
+} capture;
+
+static asc_tensor *catch_site(void *self, asc_site site, int64_t layer, asc_tensor *value) {
+    capture *c = self;
+    if (site == c->site && layer == c->layer && c->value == NULL) c->value = value;
+    return value;
+}
+
+/* Per-row reduction of a [T,D] array kept on the host in f64. */
+static double reduce(const double *row, int64_t d, const char *norm) {
+    double s = 0.0;
+    for (int64_t i = 0; i < d; i++) s += strcmp(norm, "l2") == 0 ? row[i] * row[i] : strcmp(norm, "abs") == 0 ? fabs(row[i]) : row[i];
+    return strcmp(norm, "l2") == 0 ? sqrt(s) : s;
+}
+
+static asc_status reduce_all(asc_job *j, asc_tensor *grad, asc_tensor *act, const char *norm, double *saliency, double *times) {
+    asc_ctx *ctx = j->ctx;
+    int64_t t = grad->shape.dims[1], d = grad->shape.dims[2];
+    size_t n = (size_t)(t * d), p = j->r->n_prompt;
+    asc_status st = ASC_OK;
+    double *g = asc_calloc(ctx, ASC_MEM_SCRATCH, n, sizeof *g), *a = asc_calloc(ctx, ASC_MEM_SCRATCH, n, sizeof *a);
+    if (g == NULL || a == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    ASC_TRY(asc_read_f64(ctx, grad, g, n));
+    ASC_TRY(asc_read_f64(ctx, act, a, n));
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(g[i]) || !isfinite(a[i])) {
+            st = asc_model_explain_nan(j->m, "a gradient");
+            goto done;
+        }
+    }
+    for (size_t i = 0; i < p && (int64_t)i < t; i++) {
+        if (saliency != NULL) saliency[i] = reduce(g + (int64_t)i * d, d, norm);
+        double s = 0.0;
+        for (int64_t k = 0; k < d; k++) s += g[(int64_t)i * d + k] * a[(int64_t)i * d + k];
+        if (times != NULL) times[i] = s;
+    }
+done:
+    asc_free(ctx, g);
+    asc_free(ctx, a);
+    return st;
+}
+
+asc_status asc_job_gradient(asc_job *j, const char *norm, double *saliency, double *times_input) {
+    asc_ctx *ctx = j->ctx;
+    size_t p = j->r->n_prompt, batch;
+    asc_status st = asc_job_batch(j, p, 1, true, &batch);
+    if (st != ASC_OK) return st;
+    bool at_embed = j->site == ASC_SITE_EMBED;
+    capture c = {.site = j->site, .layer = j->site_layer};
+    asc_scope_begin(ctx);
+    asc_tensor *x = asc_decoder_embed(&j->m->decoder, j->r->prompt_ids, 1, (int64_t)p);
+    asc_tensor *y = asc_job_scalar(j, x, at_embed ? NULL : catch_site, &c), *grad = NULL;
+    asc_tensor *act = at_embed ? x : c.value;
+    if (act == NULL) act = x; /* only after an error, which the run below returns */
+    asc_grad(ctx, y, asc_full(ctx, asc_tensor_shape(y), 1.0), &act, 1, &grad);
+    asc_tensor *ts[3] = {y, grad, act};
+    st = asc_run(ctx, ts, 3);
+    if (st == ASC_OK) st = asc_read_f64(ctx, y, &j->r->value, 1);
+    if (st == ASC_OK) st = reduce_all(j, grad, act, norm, saliency, times_input);
+    j->r->n_forward++;
+    j->r->n_backward++;
+    return scope_end(ctx, st);
+}

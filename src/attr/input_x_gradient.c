@@ -1,0 +1,34 @@
+/* input_x_gradient.c - gradient times input: the output's linear part at each token. */
+#include "method.h"
+#include <math.h>
+
+static asc_status run(asc_job *j) {
+    asc_result *r = j->r;
+    asc_status st = asc_job_gradient(j, "l2", NULL, r->scores);
+    double largest = 0.0;
+    for (size_t i = 0; i < r->n_prompt; i++) largest = fmax(largest, fabs(r->scores[i]));
+    for (size_t i = 0; i < r->n_prompt; i++) r->score_errors[i] = asc_job_gradient_noise(j, largest);
+    r->converged = true;
+    return st;
+}
+
+static void price(const asc_job *j, double *n_forward, double *n_gradient) {
+    (void)j;
+    *n_forward = 0.0;
+    *n_gradient = 1.0;
+}
+
+const asc_method asc_method_input_x_gradient = {
+    .info = {.name = "input-x-gradient",
+             .captum = "InputXGradient",
+             .doc = "gradient times embedding, summed over its width; at a site: LayerGradientXActivation",
+             .formula = "score_t = sum_d x_td * d f / d x_td",
+             .paper = "Shrikumar et al., Not Just a Black Box, 2016",
+             .axioms = "none in general (complete only for functions that are linear along the ray to zero)",
+             .cost = "1 forward and 1 backward pass",
+             .options = "features, site, output",
+             .differences = "sums over the embedding"},
+    .by_gradient = true,
+    .run = run,
+    .price = price,
+};

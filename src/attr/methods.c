@@ -1,0 +1,30 @@
+/* methods.c - the table of methods, and the names of options. */
+#include "method.h"
+#include <string.h>
+
+const asc_method *const asc_methods[] = {
+#define METHOD(name) &asc_method_##name,
+#include "methods.def"
+#undef METHOD
+};
+const size_t asc_n_methods = sizeof asc_methods / sizeof *asc_methods;
+
+const asc_method_info *asc_method_at(size_t i) { return i < asc_n_methods ? &asc_methods[i]->info : NULL; }
+
+static const char *const feature_names[] = {"word", "token", "sentence", "message"};
+static const char *const output_names[] = {"logprob", "prob", "logit"};
+static const char *const baseline_names[] = {"auto", "remove", "eos", "pad", "token", "zero", "mean"};
+
+static int find(const char *const *names, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(names[i], name) == 0) return (int)i;
+    }
+    return -1;
+}
+
+int asc_features_from_name(const char *name) { return find(feature_names, 4, name); }
+const char *asc_features_name(asc_features f) { return (unsigned)f < 4 ? feature_names[f] : NULL; }
+int asc_output_from_name(const char *name) { return find(output_names, 3, name); }
+const char *asc_output_name(asc_output o) { return (unsigned)o < 3 ? output_names[o] : NULL; }
+int asc_baseline_from_name(const char *name) { return find(baseline_names, 7, name); }
+const char *asc_baseline_name(asc_baseline b) { return (unsigned)b < 7 ? baseline_names[b] : NULL; }

@@ -1,0 +1,148 @@
+/* request.c - checks a request and turns it into a job: options, prompt, target, features. */
+#include "method.h"
+#include "view.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+asc_status asc_job_warn(asc_job *j, const char *fmt, ...) {
+    char line[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    if (j->r->n_warnings >= ASC_MAX_WARNINGS) return ASC_OK;
+    char *copy = asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_of(line));
+    if (copy == NULL) return ASC_RESOURCE_EXHAUSTED;
+    j->r->warnings[j->r->n_warnings++] = copy;
+    return ASC_OK;
+}
+
+static asc_status find_method(asc_job *j) {
+    const char *name = j->req->method != NULL ? j->req->method : "feature-ablation";
+    for (size_t i = 0; i < asc_n_methods; i++) {
+        if (strcmp(asc_methods[i]->info.name, name) == 0) j->method = asc_methods[i];
+    }
+    if (j->method != NULL) {
+        j->r->method = j->method->info.name;
+        return ASC_OK;
+    }
+    char list[256] = "";
+    for (size_t i = 0; i < asc_n_methods; i++) {
+        size_t n = strlen(list);
+        snprintf(list + n, sizeof list - n, "%s%s", i > 0 ? ", " : "", asc_methods[i]->info.name);
+    }
+    ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "unknown method '%.60s'", name);
+    return asc_hint(j->ctx, "methods: %s", list);
+}
+
+static asc_status find_site(asc_job *j) {
+    j->site = ASC_SITE_EMBED;
+    j->site_layer = -1;
+    const char *s = j->req->site;
+    if (s == NULL || s[0] == '\0') return ASC_OK;
+    if (!j->method->by_gradient || j->method->needs_baseline) {
+        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s cannot attribute to a site", j->method->info.name);
+        return asc_hint(j->ctx, "saliency and input-x-gradient can");
+    }
+    if (!asc_model_find_site(j->m, asc_view_of(s), &j->site, &j->site_layer)) {
+        ASC_FAIL(j->ctx, ASC_NOT_FOUND, "the model has no site '%.60s'", s);
+        return asc_hint(j->ctx, "sites: embed, blocks.0.attn.in, blocks.0.attn.out, blocks.0.mlp.in, blocks.0.mlp.out, "
+                                "blocks.0.out, ... (ascribe inspect lists them)");
+    }
+    if (j->site == ASC_SITE_FINAL_NORM) {
+        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "final_norm has only the rows that predict the target, not one per token");
+        return asc_hint(j->ctx, "use blocks.%lld.out", (long long)j->m->decoder.cfg.n_layers - 1);
+    }
+    if (j->r->n_versus > 0) {
+        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "a site cannot be combined with a contrast");
+        return asc_hint(j->ctx, "explain the two targets one after the other");
+    }
+    return ASC_OK;
+}
+
+static asc_status set_baseline_text(asc_job *j) {
+    char text[160];
+    if (j->baseline_id >= 0) {
+        asc_view p = asc_view_cut(asc_token_piece(asc_model_tokenizer(j->m), j->baseline_id), 60);
+        snprintf(text, sizeof text, "%s (token %d, \"" ASC_VIEW_FMT "\")", asc_baseline_name(j->baseline), j->baseline_id,
+                 ASC_VIEW_ARG(p));
+    } else {
+        snprintf(text, sizeof text, "%s", j->method->needs_baseline ? asc_baseline_name(j->baseline) : "none");
+    }
+    asc_free(j->ctx, j->r->baseline);
+    j->r->baseline = asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_of(text));
+    return j->r->baseline != NULL ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
+}
+
+static asc_status choose_baseline(asc_job *j) {
+    asc_ctx *ctx = j->ctx;
+    asc_tokenizer_info tk = asc_tokenizer_get_info(asc_model_tokenizer(j->m));
+    const asc_method *me = j->method;
+    bool ablation = !me->by_gradient;
+    j->baseline = j->req->baseline != ASC_BASELINE_AUTO ? j->req->baseline : me->auto_baseline;
+    j->baseline_id = -1;
+    if (!me->needs_baseline) return set_baseline_text(j);
+    if (j->baseline == ASC_BASELINE_EOS) j->baseline_id = tk.eos;
+    if (j->baseline == ASC_BASELINE_PAD) j->baseline_id = tk.pad;
+    if (j->baseline == ASC_BASELINE_TOKEN) j->baseline_id = j->req->baseline_token;
+    bool by_token = j->baseline == ASC_BASELINE_EOS || j->baseline == ASC_BASELINE_PAD || j->baseline == ASC_BASELINE_TOKEN;
+    if (by_token && (j->baseline_id < 0 || j->baseline_id >= j->m->decoder.cfg.n_vocab)) {
+        ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "baseline %s: the model has no such token", asc_baseline_name(j->baseline));
+        return asc_hint(ctx, "use --baseline token:ID with an id below %lld", (long long)j->m->decoder.cfg.n_vocab);
+    }
+    if (ablation && (j->baseline == ASC_BASELINE_ZERO || j->baseline == ASC_BASELINE_MEAN)) {
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s replaces tokens; the baseline '%s' is an embedding", me->info.name,
+                 asc_baseline_name(j->baseline));
+        return asc_hint(ctx, "use remove, eos, pad or token:ID");
+    }
+    if (!ablation && j->baseline == ASC_BASELINE_REMOVE) {
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s needs a point to start from; 'remove' is none", me->info.name);
+        return asc_hint(ctx, "use eos, pad, zero, mean or token:ID");
+    }
+    if (j->baseline == ASC_BASELINE_ZERO && j->m->info.scale_free) {
+        asc_status st = asc_job_warn(j, "this model has RMS norms and no biases: near a zero baseline its output jumps at "
+                                        "scales down to 1e-97, so scores from there have no meaning; use --baseline eos or "
+                                        "feature-ablation");
+        if (st != ASC_OK) return st;
+    }
+    return set_baseline_text(j);
+}
+
+static asc_status one_source(asc_job *j) {
+    const asc_request *q = j->req;
+    int n = (q->prompt.ptr != NULL) + (q->prompt_ids != NULL) + (q->messages != NULL);
+    if (n != 1) {
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, n == 0 ? "no prompt" : "more than one prompt");
+        return asc_hint(j->ctx, "give exactly one of a text, token ids, or chat messages");
+    }
+    if (q->target.ptr != NULL && q->target_ids != NULL) {
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "a target as text and as ids");
+        return asc_hint(j->ctx, "give one of them");
+    }
+    return ASC_OK;
+}
+
+asc_status asc_job_init(asc_job *j, asc_model *m, const asc_request *req) {
+    asc_ctx *ctx = m->ctx;
+    asc_status st = ASC_OK;
+    *j = (asc_job){.ctx = ctx, .m = m, .req = req};
+    j->r = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *j->r);
+    if (j->r == NULL) return ASC_RESOURCE_EXHAUSTED;
+    ASC_TRY(one_source(j));
+    ASC_TRY(find_method(j));
+    ASC_TRY(choose_baseline(j)); /* cheap mistakes first: before anything is computed */
+    ASC_TRY(asc_job_prompt(j));
+    ASC_TRY(asc_job_targets(j));
+    ASC_TRY(find_site(j));
+done:
+    return st;
+}
+
+void asc_job_deinit(asc_job *j) {
+    asc_free(j->ctx, j->groups);
+    asc_free(j->ctx, j->group_message);
+    asc_free(j->ctx, j->active);
+    asc_result_destroy(j->ctx, j->r);
+    *j = (asc_job){0};
+}
