@@ -83,8 +83,9 @@ static asc_status fall_back(asc_ctx *ctx, const asc_tokenizer *tk, asc_view part
     for (uint32_t k = 0; k < sym->len; k++)
         have_all = have_all && tk->byte_id[(unsigned char)bytes[sym->off + k]] >= 0;
     if (!have_all) {
-        if (tk->info.unk >= 0 && !*in_unknown)
-            ASC_TRY(asc_token_list_add(ctx, list, tk->info.unk, sym->start));
+        /* A file may name a control token as the unknown one; text must not become that. */
+        int32_t unk = asc_token_get_type(tk, tk->info.unk) == ASC_TOKEN_CONTROL ? -1 : tk->info.unk;
+        if (unk >= 0 && !*in_unknown) ASC_TRY(asc_token_list_add(ctx, list, unk, sym->start));
         *in_unknown = true;
         return ASC_OK;
     }

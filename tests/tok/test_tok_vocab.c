@@ -4,7 +4,9 @@
 #include "gguf_vocab.h"
 #include "harness.h"
 #include "hash.h"
+#include "unicode.h"
 #include <math.h>
+#include <utf8proc.h>
 
 /* ---- malformed vocabularies: one change each, the status and words of the message ---- */
 
@@ -254,6 +256,24 @@ static void questions(void **state) {
     unmake(m);
 }
 
+/* ---- classes of all code points: as many as Hugging Face tokenizers 0.23.3 sees with \\p{L}, \\p{N}, \\s
+ * ---- */
+
+static void class_counts(void **state) {
+    (void)state;
+    size_t n[4] = {0};
+    for (uint32_t cp = 0; cp < 0x110000; cp++) n[asc_char_classify(cp)]++;
+    /* a utf8proc newer than Unicode 16.0 may know more letters and numbers, never fewer */
+    assert_true(n[ASC_CHAR_LETTER] >= 141028);
+    assert_true(n[ASC_CHAR_NUMBER] >= 1911);
+    assert_int_equal(n[ASC_CHAR_SPACE], 25);
+    if (strncmp(utf8proc_unicode_version(), "15.", 3) == 0 ||
+        strncmp(utf8proc_unicode_version(), "16.", 3) == 0) {
+        assert_int_equal(n[ASC_CHAR_LETTER], 141028);
+        assert_int_equal(n[ASC_CHAR_NUMBER], 1911);
+    }
+}
+
 /* ---- decoding gives any bytes back, each bad subpart as U+FFFD ---- */
 
 static size_t repaired(const char *text, size_t n, char *out) {
@@ -394,10 +414,15 @@ static void every_allocation_fails(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(malformed),      cmocka_unit_test(bad_files),
-        cmocka_unit_test(special_tokens), cmocka_unit_test(vanished_bytes),
-        cmocka_unit_test(questions),      cmocka_unit_test(random_bytes_come_back),
-        cmocka_unit_test(long_runs),      cmocka_unit_test(every_allocation_fails),
+        cmocka_unit_test(malformed),
+        cmocka_unit_test(bad_files),
+        cmocka_unit_test(special_tokens),
+        cmocka_unit_test(vanished_bytes),
+        cmocka_unit_test(questions),
+        cmocka_unit_test(class_counts),
+        cmocka_unit_test(random_bytes_come_back),
+        cmocka_unit_test(long_runs),
+        cmocka_unit_test(every_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
