@@ -2,6 +2,7 @@
  * tokenizers, ranges from the latter. */
 #include "gguf_vocab.h"
 #include "hf_vocab.h"
+#include "pretok.h"
 
 static void zoo(const char *name, bool gives_text_back) {
     asc_ctx *ctx = test_ctx("cpu", NULL);
@@ -155,12 +156,44 @@ static void random_cases(asc_ctx *ctx, const asc_tokenizer *tk, const char *name
     asc_free(ctx, file);
 }
 
+/* Every pre-tokenizer cuts where the other program does. */
+static void cuts(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    char *file = NULL;
+    size_t len = 0, count = 0, bad = 0;
+    assert_ok(ctx, asc_file_read(ctx, test_data("tok/cuts.jsonl"), 1 << 24, &file, &len));
+    asc_view rest = {file, len};
+    for (asc_json *c; (c = golden_next(ctx, &rest)) != NULL; count++) {
+        asc_view name = asc_json_str(asc_json_get(c, "pre")), text = asc_json_str(asc_json_get(c, "text"));
+        const asc_json *ends = asc_json_get(c, "ends");
+        const asc_pretok *pre = asc_pretok_find(asc_view_eqs(name, "gpt2") ? asc_view_of("gpt-2") : name);
+        assert_non_null(pre);
+        asc_scan scan = {text.ptr, text.len, 0};
+        size_t n = 0, ok = 1;
+        for (size_t pos = 0; pos < text.len; n++) {
+            pos = pre->next(&scan, pos);
+            if (asc_json_int(asc_json_at(ends, n), -1) != (int64_t)pos) ok = 0;
+        }
+        if (!ok || n != asc_json_len(ends)) {
+            bad++;
+            fprintf(stderr, "%s: cuts differ: %s\n", name.ptr, text.ptr);
+        }
+        asc_json_free(c);
+    }
+    assert_true(count > 450);
+    assert_int_equal(bad, 0);
+    asc_free(ctx, file);
+    test_ctx_end(ctx);
+}
+
 static void random_hf(void **state) {
     (void)state;
     static const char *const sets[][3] = {{"bpe-gpt2", "gpt-2", "gpt2"},
+                                          {"bpe-gpt2", "smollm", "smollm"},
                                           {"bpe-llama3", "llama-bpe", "llama3"},
                                           {"bpe-llama3", "qwen2", "qwen2"}};
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         asc_ctx *ctx = test_ctx("cpu", NULL);
         static hf_vocab h;
         char rel[256];
@@ -194,9 +227,9 @@ static void random_spm(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_hf),     cmocka_unit_test(random_spm),
-                                       cmocka_unit_test(zoo_llama_spm), cmocka_unit_test(zoo_gemma2_spm),
-                                       cmocka_unit_test(zoo_qwen3_bpe), cmocka_unit_test(hf_gpt2),
-                                       cmocka_unit_test(hf_llama3)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(cuts),           cmocka_unit_test(random_hf),
+                                       cmocka_unit_test(random_spm),     cmocka_unit_test(zoo_llama_spm),
+                                       cmocka_unit_test(zoo_gemma2_spm), cmocka_unit_test(zoo_qwen3_bpe),
+                                       cmocka_unit_test(hf_gpt2),        cmocka_unit_test(hf_llama3)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

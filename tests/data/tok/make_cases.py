@@ -42,14 +42,28 @@ def pattern(digits):
                                     pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
 
 
+def cuts(name, pre, texts):
+    """Where the pre-tokenizer cuts, as byte offsets of the words' ends."""
+    with open(os.path.join(HERE, "cuts.jsonl"), "a", encoding="ascii") as f:
+        for t in texts:
+            ends = [len(t[:end].encode()) for _, (_, end) in pre.pre_tokenize_str(t)]
+            f.write(json.dumps({"pre": name, "text": t, "ends": ends}) + "\n")
+
+
 def bpe(goldens, words):
-    for name, kind, digits in (("gpt2", "bpe-gpt2", None), ("llama3", "bpe-llama3", "{1,3}"), ("qwen2", "bpe-llama3", "")):
+    open(os.path.join(HERE, "cuts.jsonl"), "w").close()
+    for name, kind, digits in (("gpt2", "bpe-gpt2", None), ("smollm", "bpe-gpt2", None),
+                               ("llama3", "bpe-llama3", "{1,3}"), ("qwen2", "bpe-llama3", "")):
         with open(os.path.join(goldens, "tokenizers", kind, "tokenizer.json"), encoding="utf-8") as f:
             spec = json.load(f)
         spec["model"]["ignore_merges"] = name == "llama3"
         tk = Tokenizer.from_str(json.dumps(spec))
         if digits is not None:
             tk.pre_tokenizer = pattern(digits)
+        if name == "smollm":
+            tk.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True),
+                                                        pre_tokenizers.ByteLevel(add_prefix_space=False)])
+        cuts(name, tk.pre_tokenizer, [text(words) for _ in range(120)] + ["'\u017fx 'Dx'll'LL'vE'R"])
         write(name + ".jsonl", [text(words) for _ in range(250)], lambda t: tk.encode(t, add_special_tokens=False).ids)
 
 
