@@ -6,6 +6,7 @@
 #include "hash.h"
 #include "unicode.h"
 #include <math.h>
+#include <time.h>
 #include <utf8proc.h>
 
 /* ---- malformed vocabularies: one change each, the status and words of the message ---- */
@@ -353,9 +354,9 @@ static void long_runs(void **state) {
             asc_token *t = NULL;
             size_t n = 0;
             asc_tokenize_options o = {.struct_size = sizeof o, .parse_special = true};
-            uint64_t t0 = asc_now_ns();
+            clock_t t0 = clock();
             assert_ok(m->ctx, asc_tokenize(m->ctx, m->tk, (asc_view){text, N}, &o, &t, &n));
-            assert_true(asc_now_ns() - t0 < 20000000000u); /* quadratic time would take minutes */
+            assert_true(clock() - t0 < 20 * CLOCKS_PER_SEC); /* quadratic time would take minutes */
             assert_int_equal(t[n - 1].end, N);
             asc_tokens_free(m->ctx, t);
         }
