@@ -1,0 +1,3 @@
+/* norms_base.c - norms.inl for any machine. */
+#define VEC_ISA 0
+#include "norms.inl"

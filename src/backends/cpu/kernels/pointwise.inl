@@ -1,0 +1,131 @@
+/* pointwise.inl - ops of one input, and the gated pair swiglu, over vectors. An op is a function of a vector
+ * x and a broadcast attribute s; the loop over blocks is shared. In place is safe: an element is read before
+ * it is written. */
+#include "kutil.h"
+#include "vmath.inl"
+
+typedef void map_fn(const float *x, float *y, int64_t n, float s);
+typedef struct map_job {
+    map_fn *fn;
+    const float *x;
+    float *y;
+    int64_t n;
+    float s;
+} map_job;
+
+static void map_unit(void *self, int64_t i, int thread) {
+    (void)thread;
+    const map_job *j = self;
+    int64_t at = i * ASC_K_BLOCK;
+    j->fn(j->x + at, j->y + at, asc_kmin(ASC_K_BLOCK, j->n - at), j->s);
+}
+
+static void map_run(const asc_kargs *a, map_fn *fn, const char *attr) {
+    map_job j = {fn, a->in[0], a->out, asc_kelems(&a->call->shape), 0};
+    if (attr != NULL) j.s = (float)asc_kfloat(a->call, attr);
+    asc_kpar(asc_kceil(j.n, ASC_K_BLOCK), asc_kthreads(a, (double)j.n), false, map_unit, &j);
+}
+
+#define MAP_KERNEL(OPCODE, op, attr, EXPR)                                                                   \
+    VEC_INLINE vf map1_##op(vf x, vf s) {                                                                    \
+        (void)s;                                                                                             \
+        return EXPR;                                                                                         \
+    }                                                                                                        \
+    static void map_##op(const float *x, float *y, int64_t n, float s) {                                     \
+        int64_t i = 0;                                                                                       \
+        for (; i + VW <= n; i += VW) vstore(y + i, map1_##op(vload(x + i), vset1(s)));                       \
+        if (i < n) vstoren(y + i, map1_##op(vloadn(x + i, n - i), vset1(s)), n - i);                         \
+    }                                                                                                        \
+    static void run_##op(const asc_kargs *a) { map_run(a, map_##op, attr); }                                 \
+    const asc_kernel VEC_NAME(asc_kernel_##op) = {.name = #op,                                               \
+                                                  .opcode = ASC_OPCODE_##OPCODE,                             \
+                                                  .isa = VEC_ISA_ENUM,                                       \
+                                                  .fits = asc_kfits_f32,                                     \
+                                                  .run = run_##op};
+
+VEC_INLINE vf vsign(vf x) {
+    vf one = vcopysign(vset1(1.0f), x);
+    return vsel(vmor(vlt(x, vzero()), vlt(vzero(), x)), one, x); /* zeros and NaN stay */
+}
+/* x times a weight that is 0 at -infinity: the product is 0 there, not NaN. */
+VEC_INLINE vf vgated(vf x, vf weight) { return vat_least(x, -1e30f) * weight; }
+VEC_INLINE vf vgelu_tanh(vf x) {
+    vf u = vfma(x * x, vset1(0.0713548163f), vset1(1.59576912f)); /* 2 sqrt(2/pi) (1 + 0.044715 x^2) */
+    return vgated(x, vsigmoid(x * u));
+}
+
+MAP_KERNEL(NEG, neg, NULL, vneg(x))
+MAP_KERNEL(RECIP, recip, NULL, vset1(1.0f) / x)
+MAP_KERNEL(ABS, abs, NULL, vabs(x))
+MAP_KERNEL(SIGN, sign, NULL, vsign(x))
+MAP_KERNEL(SQUARE, square, NULL, x *x)
+MAP_KERNEL(SQRT, sqrt, NULL, vsqrt(x))
+MAP_KERNEL(RSQRT, rsqrt, NULL, vset1(1.0f) / vsqrt(x))
+MAP_KERNEL(EXP, exp, NULL, vexp(x))
+MAP_KERNEL(LOG, log, NULL, vlog(x))
+MAP_KERNEL(TANH, tanh, NULL, vtanh(x))
+MAP_KERNEL(SIGMOID, sigmoid, NULL, vsigmoid(x))
+MAP_KERNEL(ERF, erf, NULL, verf(x))
+MAP_KERNEL(RELU, relu, NULL, vsel(vlt(x, vzero()), vzero(), x))
+MAP_KERNEL(SILU, silu, NULL, vgated(x, vsigmoid(x)))
+MAP_KERNEL(GELU, gelu, NULL, vgated(x, vnormal_cdf(x)))
+MAP_KERNEL(GELU_TANH, gelu_tanh, NULL, vgelu_tanh(x))
+MAP_KERNEL(SCALE, scale, "factor", x *s)
+MAP_KERNEL(SHIFT, shift, "addend", x + s)
+
+typedef struct glu_job {
+    const float *gate, *up, *g; /* g NULL = the forward op */
+    float *y, *y2;
+    int64_t n;
+} glu_job;
+
+/* d silu = s (1 + x (1 - s)), s = sigmoid(x) */
+VEC_INLINE void glu_grad1(vf x, vf up, vf g, vf *dgate, vf *dup) {
+    vf rest, s = vsigmoid2(x, &rest);
+    vf finite = vat_most(vat_least(x, -1e30f), 1e30f); /* x (1 - s) is 0 at +infinity */
+    *dgate = (g * up) * (s * vfma(finite, rest, vset1(1.0f)));
+    *dup = g * vgated(x, s);
+}
+
+static void glu_unit(void *self, int64_t u, int thread) {
+    (void)thread;
+    const glu_job *j = self;
+    int64_t i = u * ASC_K_BLOCK, end = asc_kmin(i + ASC_K_BLOCK, j->n);
+    for (; i < end; i += VW) {
+        int64_t n = asc_kmin(VW, end - i);
+        vf x = n == VW ? vload(j->gate + i) : vloadn(j->gate + i, n);
+        vf up = n == VW ? vload(j->up + i) : vloadn(j->up + i, n);
+        vf y, y2 = vzero();
+        if (j->g == NULL)
+            y = vgated(x, vsigmoid(x)) * up;
+        else
+            glu_grad1(x, up, n == VW ? vload(j->g + i) : vloadn(j->g + i, n), &y, &y2);
+        if (n == VW) {
+            vstore(j->y + i, y);
+            if (j->g != NULL) vstore(j->y2 + i, y2);
+        } else {
+            vstoren(j->y + i, y, n);
+            if (j->g != NULL) vstoren(j->y2 + i, y2, n);
+        }
+    }
+}
+
+static void run_glu(const asc_kargs *a) {
+    glu_job j = {.gate = a->in[0], .up = a->in[1], .y = a->out, .n = asc_kelems(&a->call->in_shape[0])};
+    if (a->call->n_in == 3) {
+        j.g = a->in[2];
+        j.y2 = j.y + j.n;
+    }
+    asc_kpar(asc_kceil(j.n, ASC_K_BLOCK), asc_kthreads(a, (double)j.n), false, glu_unit, &j);
+}
+
+const asc_kernel VEC_NAME(asc_kernel_swiglu) = {.name = "swiglu",
+                                                .opcode = ASC_OPCODE_SWIGLU,
+                                                .isa = VEC_ISA_ENUM,
+                                                .fits = asc_kfits_f32,
+                                                .run = run_glu};
+const asc_kernel VEC_NAME(asc_kernel_swiglu_grad) = {.name = "swiglu_grad",
+                                                     .opcode = ASC_OPCODE_SWIGLU_GRAD,
+                                                     .isa = VEC_ISA_ENUM,
+                                                     .fits = asc_kfits_f32,
+                                                     .run = run_glu};

@@ -1,0 +1,102 @@
+/* sdpa_common.inl - geometry and packing that attention's forward and backward kernels share.
+ * A unit of work is `rows` query rows of one batch item and one key/value group: nq positions times rep
+ * heads, row m = (t - t0) rep + r, so neighbouring rows see nearly the same keys. Keys are taken in tiles of
+ * SDPA_KEYS. */
+#ifndef ASC_SDPA_COMMON_INL
+#define ASC_SDPA_COMMON_INL
+
+#include "tile.inl"
+#include "vmath.inl"
+
+enum { SDPA_KEYS = 128, SDPA_ROWS = 48 };
+
+typedef struct sdpa_dims {
+    int64_t b, t, s, h, g, d; /* batch, queries, keys, query heads, key heads, width */
+    int64_t rep;              /* h / g */
+    int64_t nq;               /* query positions of a block */
+    int64_t dp;               /* d rounded up to whole vectors */
+    int64_t tiles;            /* of keys */
+    int64_t window;           /* 0 = none */
+    bool causal;
+    float scale, cap;
+} sdpa_dims;
+
+static sdpa_dims sdpa_dims_of(const asc_call *c) {
+    const int64_t *q = c->in_shape[0].dims, *k = c->in_shape[1].dims;
+    sdpa_dims p = {.b = q[0], .t = q[1], .s = k[1], .h = q[2], .g = k[2], .d = q[3]};
+    p.rep = p.g > 0 ? p.h / p.g : 0;
+    p.nq = asc_kmax(1, SDPA_ROWS / asc_kmax(1, p.rep));
+    p.nq = asc_kmax(1, asc_kmin(p.nq, p.t));
+    p.dp = asc_kround(p.d, VW);
+    p.tiles = asc_kceil(p.s, SDPA_KEYS);
+    p.causal = asc_kint(c, "causal") != 0;
+    p.window = asc_kint(c, "window");
+    p.scale = (float)asc_kfloat(c, "scale");
+    p.cap = (float)asc_kfloat(c, "cap");
+    return p;
+}
+
+/* Keys that query t sees: [*lo, *hi), empty if none. */
+VEC_INLINE void sdpa_visible(const sdpa_dims *p, int64_t t, int64_t *lo, int64_t *hi) {
+    int64_t at = t + p->s - p->t;
+    *lo = p->window > 0 ? asc_kmax(0, at - p->window + 1) : 0;
+    *hi = p->causal ? asc_kmin(p->s, at + 1) : p->s;
+    if (*hi < *lo) *hi = *lo;
+}
+
+VEC_INLINE int64_t sdpa_q_row(const sdpa_dims *p, int64_t b, int64_t g, int64_t t0, int64_t m) {
+    return ((b * p->t + t0 + m / p->rep) * p->h + g * p->rep + m % p->rep) * p->d;
+}
+
+/* Rows of a block of q (or of a cotangent) times f, contiguous [rows][d]. */
+static void sdpa_take_rows(const sdpa_dims *p, const float *q, int64_t b, int64_t g, int64_t t0, int64_t rows,
+                           float f, float *out) {
+    for (int64_t m = 0; m < rows; m++) {
+        const float *x = q + sdpa_q_row(p, b, g, t0, m);
+        for (int64_t i = 0; i < p->d; i++) out[m * p->d + i] = x[i] * f;
+    }
+}
+
+/* Keys [j0, j0 + n) of k, transposed: out [d][SDPA_KEYS], missing keys 0. */
+static void sdpa_pack_transposed(const sdpa_dims *p, const float *k, int64_t b, int64_t g, int64_t j0,
+                                 int64_t n, float *out) {
+    const float *x = k + ((b * p->s + j0) * p->g + g) * p->d;
+    const int64_t step = p->g * p->d;
+    for (int64_t i0 = 0; i0 < p->d; i0 += 16) {
+        int64_t i1 = asc_kmin(i0 + 16, p->d);
+        for (int64_t j = 0; j < n; j++) {
+            for (int64_t i = i0; i < i1; i++) out[i * SDPA_KEYS + j] = x[j * step + i];
+        }
+    }
+    for (int64_t i = 0; i < p->d; i++)
+        for (int64_t j = n; j < SDPA_KEYS; j++) out[i * SDPA_KEYS + j] = 0;
+}
+
+/* The same keys as rows: out [n][dp], missing columns 0. */
+static void sdpa_pack_rows(const sdpa_dims *p, const float *k, int64_t b, int64_t g, int64_t j0, int64_t n,
+                           float *out) {
+    const float *x = k + ((b * p->s + j0) * p->g + g) * p->d;
+    for (int64_t j = 0; j < n; j++) {
+        memcpy(out + j * p->dp, x + j * p->g * p->d, (size_t)p->d * sizeof(float));
+        for (int64_t i = p->d; i < p->dp; i++) out[j * p->dp + i] = 0;
+    }
+}
+
+/* Soft cap of n scores (whole vectors) in place: s = cap tanh(s / cap); slope, if not NULL, gets ds/ds_in = 1
+ * - tanh^2. */
+static void sdpa_cap(const sdpa_dims *p, float *s, float *slope, int64_t n) {
+    vf cap = vset1(p->cap), one = vset1(1.0f);
+    for (int64_t i = 0; i < n; i += VW) {
+        vf th = vtanh(vload(s + i) / cap);
+        vstore(s + i, th * cap);
+        if (slope != NULL) vstore(slope + i, vfnma(th, th, one));
+    }
+}
+
+/* Scores outside [lo, hi) of n become -inf. */
+VEC_INLINE void sdpa_hide(float *s, int64_t lo, int64_t hi, int64_t n) {
+    for (int64_t i = 0; i < lo; i++) s[i] = -INFINITY;
+    for (int64_t i = hi; i < n; i++) s[i] = -INFINITY;
+}
+
+#endif
