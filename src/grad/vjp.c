@@ -162,15 +162,17 @@ void asc_vjp_decomposed(asc_vjp_args *a) {
     asc_tensor *xs[ASC_MAX_IN], *grads[ASC_MAX_IN], *fresh[ASC_MAX_IN];
     int where[ASC_MAX_IN];
     size_t n = 0;
+    bool whole = true;
     /* Shadow each wanted input by a no-op so that derivatives stop there, also when inputs depend on each other. */
     for (int k = 0; k < a->n_in; k++) {
         fresh[k] = a->in[k];
         if (!a->need[k]) continue;
         fresh[k] = asc_reshape(a->ctx, a->in[k], a->in[k]->shape);
+        whole = whole && fresh[k]->poison == ASC_OK; /* a decomposition reads shapes: real inputs only */
         xs[n] = fresh[k];
         where[n++] = k;
     }
-    asc_tensor *y = a->y->op->decompose(a->ctx, a->attrs, fresh, a->n_in);
+    asc_tensor *y = whole ? a->y->op->decompose(a->ctx, a->attrs, fresh, a->n_in) : NULL;
     if (y == NULL || y->poison != ASC_OK) {
         for (size_t i = 0; i < n; i++) a->gin[where[i]] = asc_graph_poison(g);
         return;
