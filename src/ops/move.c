@@ -62,6 +62,15 @@ asc_status asc_infer_need_axis(asc_ctx *ctx, const asc_call *c, int k, int64_t a
     return asc_infer_fail(ctx, c, "no axis %lld in rank %d", (long long)axis, c->in_shape[k].rank);
 }
 
+void asc_sample_integers(asc_sample *out) {
+    for (int k = 0; k < out->n_in; k++) {
+        out->in_dtype[k] = ASC_DTYPE_I32;
+        out->lo[k] = -9;
+        out->hi[k] = 9;
+        out->no_grad[k] = true;
+    }
+}
+
 double asc_cost_bytes(asc_dtype dtype, double n) {
     const asc_dtype_info *info = asc_dtype_of(dtype);
     return n * info->block_bytes / info->block_elems;

@@ -22,6 +22,8 @@ bool asc_shape_of_attrs(const asc_attrs *attrs, asc_shape *out);
 asc_status asc_infer_plain(asc_ctx *ctx, asc_call *c, int k);
 asc_status asc_infer_need_i32(asc_ctx *ctx, const asc_call *c, int k);
 asc_status asc_infer_need_axis(asc_ctx *ctx, const asc_call *c, int k, int64_t axis);
+/* Turns a sample case into one of i32 values. */
+void asc_sample_integers(asc_sample *out);
 /* Bytes of n elements of a type, for costs; stored blocks count by their share. */
 double asc_cost_bytes(asc_dtype dtype, double n);
 

@@ -42,11 +42,13 @@ static bool sample(int i, asc_sample *out) {
         {{.rank = 2, .dims = {3, 1}}, {.rank = 3, .dims = {2, 3, 5}}},
         {{.rank = 3, .dims = {2, 1, 3}}, {.rank = 3, .dims = {2, 4, 3}}},
         {{.rank = 1, .dims = {1}}, {.rank = 1, .dims = {1}}},
+        {{.rank = 2, .dims = {1, 7}}, {.rank = 2, .dims = {3, 7}}},
     };
     if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
     *out = (asc_sample){
         .n_in = 1, .in_dtype = {ASC_DTYPE_F32}, .in_shape = {cases[i][0]}, .lo = {-2}, .hi = {2}};
     out->attrs = asc_attrs_of_shape(&cases[i][1]);
+    if (i == (int)(sizeof cases / sizeof cases[0]) - 1) asc_sample_integers(out);
     return true;
 }
 

@@ -70,6 +70,7 @@ static bool sample(int i, asc_sample *out) {
         {3,
          1,
          {{.rank = 3, .dims = {2, 1, 3}}, {.rank = 3, .dims = {2, 3, 3}}, {.rank = 3, .dims = {2, 2, 3}}}},
+        {2, 0, {{.rank = 1, .dims = {3}}, {.rank = 1, .dims = {4}}}},
     };
     if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
     *out = (asc_sample){.n_in = cases[i].n};
@@ -80,6 +81,7 @@ static bool sample(int i, asc_sample *out) {
         out->hi[k] = 2;
     }
     out->attrs.i[0] = cases[i].axis;
+    if (i == (int)(sizeof cases / sizeof cases[0]) - 1) asc_sample_integers(out);
     return true;
 }
 

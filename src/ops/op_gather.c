@@ -74,6 +74,7 @@ static bool sample(int i, asc_sample *out) {
         {ASC_DTYPE_F32, {.rank = 3, .dims = {4, 2, 3}}, {.rank = 2, .dims = {2, 1}}},
         {ASC_DTYPE_Q8_0, {.rank = 2, .dims = {5, 64}}, {.rank = 1, .dims = {3}}},
         {ASC_DTYPE_BF16, {.rank = 2, .dims = {5, 7}}, {.rank = 2, .dims = {2, 3}}},
+        {ASC_DTYPE_I32, {.rank = 2, .dims = {5, 3}}, {.rank = 1, .dims = {4}}},
     };
     if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
     *out = (asc_sample){.n_in = 2,

@@ -43,15 +43,15 @@ static bool sample(int i, asc_sample *out) {
         asc_shape shape;
         int64_t axis, before, after;
     } cases[] = {
-        {{.rank = 1, .dims = {7}}, 0, 2, 3},
-        {{.rank = 2, .dims = {3, 5}}, 0, 0, 2},
-        {{.rank = 3, .dims = {2, 1, 5}}, 1, 1, 0},
-        {{.rank = 2, .dims = {3, 5}}, 1, 0, 0},
+        {{.rank = 1, .dims = {7}}, 0, 2, 3},       {{.rank = 2, .dims = {3, 5}}, 0, 0, 2},
+        {{.rank = 3, .dims = {2, 1, 5}}, 1, 1, 0}, {{.rank = 2, .dims = {3, 5}}, 1, 0, 0},
+        {{.rank = 2, .dims = {3, 2}}, 1, 1, 1},
     };
     if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
     *out = (asc_sample){
         .n_in = 1, .in_dtype = {ASC_DTYPE_F32}, .in_shape = {cases[i].shape}, .lo = {-2}, .hi = {2}};
     out->attrs = (asc_attrs){.i = {cases[i].axis, cases[i].before, cases[i].after}};
+    if (i == (int)(sizeof cases / sizeof cases[0]) - 1) asc_sample_integers(out);
     return true;
 }
 

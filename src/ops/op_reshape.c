@@ -57,11 +57,13 @@ static bool sample(int i, asc_sample *out) {
         {{.rank = 3, .dims = {2, 3, 5}}, {.rank = 2, .dims = {6, 5}}},
         {{.rank = 2, .dims = {3, 4}}, {.rank = 4, .dims = {2, 1, 2, 3}}},
         {{.rank = 2, .dims = {1, 1}}, {.rank = 0}},
+        {{.rank = 2, .dims = {3, 5}}, {.rank = 1, .dims = {15}}},
     };
     if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
     *out = (asc_sample){
         .n_in = 1, .in_dtype = {ASC_DTYPE_F32}, .in_shape = {cases[i][0]}, .lo = {-2}, .hi = {2}};
     out->attrs = asc_attrs_of_shape(&cases[i][1]);
+    if (i == (int)(sizeof cases / sizeof cases[0]) - 1) asc_sample_integers(out);
     return true;
 }
 

@@ -51,12 +51,13 @@ static bool sample(int i, asc_sample *out) {
     } cases[] = {
         {{.rank = 1, .dims = {7}}, 0, 2, 3},       {{.rank = 2, .dims = {3, 5}}, 1, 4, 1},
         {{.rank = 3, .dims = {2, 3, 5}}, 1, 1, 2}, {{.rank = 2, .dims = {3, 5}}, 0, 0, 3},
-        {{.rank = 2, .dims = {1, 1}}, 0, 0, 1},
+        {{.rank = 2, .dims = {1, 1}}, 0, 0, 1},    {{.rank = 2, .dims = {3, 5}}, 1, 1, 3},
     };
     if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
     *out = (asc_sample){
         .n_in = 1, .in_dtype = {ASC_DTYPE_F32}, .in_shape = {cases[i].shape}, .lo = {-2}, .hi = {2}};
     out->attrs = (asc_attrs){.i = {cases[i].axis, cases[i].start, cases[i].len}};
+    if (i == (int)(sizeof cases / sizeof cases[0]) - 1) asc_sample_integers(out);
     return true;
 }
 
