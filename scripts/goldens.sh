@@ -14,4 +14,4 @@ if [ -n "$model" ] && [ ! -f "$model" ]; then
     *) echo "there is no file '$model'" >&2; exit 2 ;;
     esac
 fi
-exec build/goldens "$1" ${model:+"$model"}
+exec build/goldens ${model:+--model "$model"} "$1"

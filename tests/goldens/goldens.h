@@ -1,0 +1,49 @@
+/* goldens.h - the runner over folders of third-party numbers. One file of this folder runs one kind; main recognises kinds by
+ * file name. A kind's runner compares and counts; it never changes a tolerance to make a case pass. */
+#ifndef ASC_GOLDENS_H
+#define ASC_GOLDENS_H
+
+#include "ctx.h"
+#include "json.h"
+#include "model.h"
+#include "view.h"
+
+typedef struct goldens {
+    asc_ctx *ctx;
+    asc_model *m;       /* the 135M model, opened at first use; NULL when there is no file */
+    const char *model_path;
+    const char *device;
+    bool quick;         /* leave out what takes long */
+    long passed, failed, skipped;
+    /* of the file being run */
+    long cases, bad;
+    double worst;       /* largest |difference| / tolerance */
+    char first[512];    /* first failure */
+} goldens;
+
+/* Counts one comparison; `ratio` = |difference| / tolerance, fails above 1 or NaN. */
+void goldens_check(goldens *g, double ratio, const char *fmt, ...) ASC_PRINTF(3, 4);
+void goldens_fail(goldens *g, const char *fmt, ...) ASC_PRINTF(2, 3);
+/* Opens the model if needed; false (and the file is counted as skipped) when it cannot be had. */
+bool goldens_model(goldens *g);
+/* Calls fn for each line of a JSON Lines file. */
+bool goldens_lines(goldens *g, const char *path, void (*fn)(goldens *g, const asc_json *line));
+/* Integers of a list into out[0..most); returns how many. */
+size_t goldens_ids(const asc_json *list, int32_t *out, size_t most);
+/* A factor on recorded f32 noise floors: another order of rounding differs from a third program's f32 run by a few times what
+ * that run differs from f64; the largest allowed by the reference's own notes. */
+#define GOLDENS_FACTOR 8.0
+
+void goldens_attr(goldens *g, const asc_json *line);
+void goldens_tokenizer(goldens *g, const asc_json *line);
+void goldens_generate(goldens *g, const asc_json *line);
+void goldens_chat(goldens *g, const asc_json *line);
+void goldens_dequant(goldens *g, const asc_json *line);
+void goldens_zoo(goldens *g, const char *folder);
+void goldens_bad_gguf(goldens *g, const char *folder);
+
+/* Largest noise floors of an attribution file, read before its lines are run. */
+void goldens_attr_floors(goldens *g, const asc_json *line);
+void goldens_attr_reset(void);
+
+#endif

@@ -1,0 +1,209 @@
+/* goldens_main.c - goldens [--model FILE] [--device NAME] [--threads N] [--quick] FOLDER: walks a folder, runs what it recognises,
+ * prints a line per file and `N passed, N failed` at the end. Exit status 1 when something failed or nothing ran. */
+#include "file.h"
+#include "goldens.h"
+#include <dirent.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void goldens_fail(goldens *g, const char *fmt, ...) {
+    va_list ap;
+    g->cases++;
+    g->bad++;
+    if (g->first[0] != '\0') return;
+    va_start(ap, fmt);
+    vsnprintf(g->first, sizeof g->first, fmt, ap);
+    va_end(ap);
+}
+
+void goldens_check(goldens *g, double ratio, const char *fmt, ...) {
+    va_list ap;
+    g->cases++;
+    if (ratio > g->worst) g->worst = ratio;
+    if (ratio <= 1.0) return;
+    g->bad++;
+    if (g->first[0] != '\0') return;
+    va_start(ap, fmt);
+    int n = vsnprintf(g->first, sizeof g->first, fmt, ap);
+    va_end(ap);
+    if (n >= 0 && (size_t)n < sizeof g->first)
+        snprintf(g->first + n, sizeof g->first - (size_t)n, ": %.3g times the tolerance", ratio);
+}
+
+size_t goldens_ids(const asc_json *list, int32_t *out, size_t most) {
+    size_t n = asc_json_len(list);
+    if (n > most) n = most;
+    for (size_t i = 0; i < n; i++) out[i] = (int32_t)asc_json_int(asc_json_at(list, i), -1);
+    return n;
+}
+
+bool goldens_model(goldens *g) {
+    if (g->m != NULL) return true;
+    if (g->model_path == NULL) {
+        snprintf(g->first, sizeof g->first, "no model: pass MODEL=FILE (make model fetches it)");
+        return false;
+    }
+    if (asc_model_open(g->ctx, g->model_path, NULL, &g->m) == ASC_OK) return true;
+    snprintf(g->first, sizeof g->first, "%s", asc_error_message(g->ctx));
+    g->model_path = NULL;
+    return false;
+}
+
+bool goldens_lines(goldens *g, const char *path, void (*fn)(goldens *g, const asc_json *line)) {
+    char *text = NULL;
+    size_t len = 0;
+    if (asc_file_read(g->ctx, path, (size_t)1 << 30, &text, &len) != ASC_OK) {
+        goldens_fail(g, "%s", asc_error_message(g->ctx));
+        return false;
+    }
+    size_t at = 0, number = 0;
+    while (at < len) {
+        const char *nl = memchr(text + at, '\n', len - at);
+        size_t n = nl != NULL ? (size_t)(nl - (text + at)) : len - at;
+        number++;
+        asc_json *line = NULL;
+        if (n > 0 && asc_json_parse(g->ctx, text + at, n, &line) != ASC_OK) {
+            goldens_fail(g, "line %zu: %s", number, asc_error_message(g->ctx));
+        } else if (n > 0) {
+            fn(g, line);
+        }
+        asc_json_free(line);
+        at += n + 1;
+    }
+    asc_free(g->ctx, text);
+    return true;
+}
+
+static void begin(goldens *g) {
+    g->cases = g->bad = 0;
+    g->worst = 0.0;
+    g->first[0] = '\0';
+}
+
+static void end(goldens *g, const char *name, bool ran) {
+    if (!ran) {
+        printf("skip  %-34s %s\n", name, g->first);
+        g->skipped++;
+    } else if (g->bad == 0 && g->cases > 0) {
+        printf("ok    %-34s %ld checks, worst %.3f of its tolerance\n", name, g->cases, g->worst);
+        g->passed++;
+    } else {
+        printf("FAIL  %-34s %ld of %ld checks: %s\n", name, g->bad, g->cases, g->cases > 0 ? g->first : "nothing in it");
+        g->failed++;
+    }
+    fflush(stdout);
+}
+
+static const struct {
+    const char *name;
+    bool needs_model;
+    void (*run)(goldens *g, const asc_json *line);
+} kinds[] = {
+    {"smollm2_attr.jsonl", true, goldens_attr},
+    {"tokenizer_smollm2.jsonl", true, goldens_tokenizer},
+    {"generate_smollm2.jsonl", true, goldens_generate},
+    {"chat_smollm2.jsonl", true, goldens_chat},
+    {"gguf_dequant.jsonl", false, goldens_dequant},
+};
+
+static bool is_dir(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+static bool has(const char *folder, const char *name) {
+    char p[4200];
+    struct stat s;
+    snprintf(p, sizeof p, "%s/%s", folder, name);
+    return stat(p, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+static void run_file(goldens *g, const char *path, const char *shown, const char *name) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(name, kinds[i].name) != 0) continue;
+        begin(g);
+        bool ran = !kinds[i].needs_model || goldens_model(g);
+        if (ran && kinds[i].run == goldens_attr) {
+            goldens_attr_reset();
+            goldens_lines(g, path, goldens_attr_floors);
+        }
+        if (ran) goldens_lines(g, path, kinds[i].run);
+        end(g, shown, ran);
+    }
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static void walk(goldens *g, const char *folder, const char *shown, int depth) {
+    if (has(folder, "case.json") && has(folder, "model.gguf")) {
+        begin(g);
+        goldens_zoo(g, folder);
+        end(g, shown, true);
+        return;
+    }
+    if (has(folder, "list.jsonl")) {
+        begin(g);
+        goldens_bad_gguf(g, folder);
+        end(g, shown, true);
+        return;
+    }
+    DIR *d = opendir(folder);
+    char *names[4096];
+    size_t n = 0;
+    struct dirent *e;
+    while (d != NULL && (e = readdir(d)) != NULL && n < 4096) {
+        if (e->d_name[0] != '.' && (names[n] = strdup(e->d_name)) != NULL) n++;
+    }
+    if (d != NULL) closedir(d);
+    qsort(names, n, sizeof *names, by_name);
+    for (size_t i = 0; i < n; i++) {
+        char path[4200], label[4200];
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        snprintf(label, sizeof label, "%s%s%s", shown, shown[0] != '\0' ? "/" : "", names[i]);
+        if (!is_dir(path)) {
+            run_file(g, path, label, names[i]);
+        } else if (depth < 4) {
+            walk(g, path, label, depth + 1);
+        }
+        free(names[i]);
+    }
+}
+
+int main(int argc, char **argv) {
+    goldens g = {.device = "cpu"};
+    const char *folder = NULL;
+    asc_ctx_options o = {.struct_size = sizeof o};
+    for (int i = 1; i < argc; i++) {
+        bool value = i + 1 < argc;
+        if (strcmp(argv[i], "--model") == 0 && value) {
+            g.model_path = argv[++i];
+        } else if (strcmp(argv[i], "--device") == 0 && value) {
+            g.device = argv[++i];
+        } else if (strcmp(argv[i], "--threads") == 0 && value) {
+            o.n_threads = atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--quick") == 0) {
+            g.quick = true;
+        } else {
+            folder = argv[i];
+        }
+    }
+    if (folder == NULL || !is_dir(folder)) {
+        fprintf(stderr, "usage: goldens [--model FILE] [--device cpu|reference] [--threads N] [--quick] FOLDER\n");
+        return 2;
+    }
+    if (g.model_path != NULL && (g.model_path[0] == '\0' || access(g.model_path, R_OK) != 0)) g.model_path = NULL;
+    o.device = g.device;
+    if (asc_ctx_create(&o, &g.ctx) != ASC_OK) {
+        fprintf(stderr, "goldens: %s\n", g.ctx != NULL ? asc_error_message(g.ctx) : "out of memory");
+        return 4;
+    }
+    walk(&g, folder, "", 0);
+    asc_model_close(g.m);
+    asc_ctx_destroy(g.ctx);
+    printf(g.skipped > 0 ? "%ld passed, %ld failed, %ld skipped\n" : "%ld passed, %ld failed\n", g.passed, g.failed, g.skipped);
+    return g.failed > 0 || g.passed == 0 ? 1 : 0;
+}
