@@ -23,6 +23,9 @@ static asc_status add_globals(asc_jinja *j, const asc_chat_message *msgs, size_t
     for (size_t i = 0; i < n; i++) ASC_JINJA_DO(add_message(j, &msgs[i], (int32_t)i, &l->v[i]));
     ASC_JINJA_DO(asc_jinja_list_done(j, l, &v));
     ASC_JINJA_DO(asc_jinja_set_global(j, "messages", &v));
+    v = (asc_jinja_value){.type = ASC_JINJA_NONE}; /* defined but empty, as transformers has them */
+    ASC_JINJA_DO(asc_jinja_set_global(j, "tools", &v));
+    ASC_JINJA_DO(asc_jinja_set_global(j, "documents", &v));
     v = asc_jinja_bool(o->add_generation_prompt);
     ASC_JINJA_DO(asc_jinja_set_global(j, "add_generation_prompt", &v));
     ASC_JINJA_DO(asc_jinja_string(j, o->bos_token, -1, ASC_JINJA_FROM_TEMPLATE, &v));

@@ -19,8 +19,8 @@ enum {
     ASC_JINJA_MAX_STEPS = 4000000, /* nodes evaluated, plus one per 64 bytes of text that is looked through */
     ASC_JINJA_MAX_OUTPUT = 1 << 25, /* bytes of the result, and of any one string */
     ASC_JINJA_MAX_MEMORY = 1 << 27, /* bytes of the arena: syntax tree and values */
-    ASC_JINJA_MAX_ARGS = 32,          /* arguments of one call */
-    ASC_JINJA_MAX_CALLS = 1000        /* tree levels of all running macros: a bound for the C stack */
+    ASC_JINJA_MAX_ARGS = 32,        /* arguments of one call */
+    ASC_JINJA_MAX_CALLS = 1000      /* tree levels of all running macros: a bound for the C stack */
 };
 typedef struct asc_jinja_limits {
     size_t template_bytes, depth, steps, output_bytes, memory_bytes;

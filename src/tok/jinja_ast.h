@@ -217,6 +217,12 @@ size_t asc_jinja_chars(asc_view v);
 /* A copy in the arena of text written by the engine itself, as a template string. */
 ASC_MUST_USE asc_status asc_jinja_own(asc_jinja *j, asc_jinja_str *s, asc_view text);
 
+/* item.a.b for an attribute "a.b"; parts that are numbers index. */
+ASC_MUST_USE asc_status asc_jinja_path(asc_jinja *j, const asc_jinja_call *c, const asc_jinja_value *item,
+                                       const asc_jinja_value *attr, asc_jinja_value *out);
+asc_status asc_jinja_sort(asc_jinja *j, asc_jinja_call *c,
+                          asc_jinja_value *out); /* filters of jinja_sort.c */
+asc_status asc_jinja_dictsort(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out);
 extern const asc_jinja_builtin asc_jinja_list_filters[]; /* jinja_filters_list.c */
 extern const asc_jinja_builtin asc_jinja_methods[];      /* jinja_methods.c */
 const asc_jinja_builtin *asc_jinja_find_filter(asc_view name);

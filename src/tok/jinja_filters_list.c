@@ -8,9 +8,14 @@ static asc_status done_lazy(asc_jinja *j, asc_jinja_list *l, asc_jinja_value *ou
     return asc_jinja_list_done(j, l, out);
 }
 
-/* item.a.b for the path "a.b"; parts that are numbers index. */
-static asc_status path(asc_jinja *j, const asc_jinja_call *c, const asc_jinja_value *item,
-                       const asc_jinja_value *attr, asc_jinja_value *out) {
+/* What select and map go through: whatever is false counts as empty, none and 0 too. */
+static asc_status elements(asc_jinja *j, const asc_jinja_call *c, const asc_jinja_list **out) {
+    asc_jinja_value none = asc_jinja_undefined(asc_view_of(""), NULL);
+    return asc_jinja_iterate(j, asc_jinja_truth(&c->self) ? &c->self : &none, c->off, out);
+}
+
+asc_status asc_jinja_path(asc_jinja *j, const asc_jinja_call *c, const asc_jinja_value *item,
+                          const asc_jinja_value *attr, asc_jinja_value *out) {
     asc_view v;
     *out = *item;
     if (attr->type == ASC_JINJA_INT) return asc_jinja_get_item(j, item, attr, c->off, out);
@@ -66,12 +71,12 @@ static asc_status choose(asc_jinja *j, asc_jinja_call *c, bool attr, bool want, 
     if (c->n_pos < first)
         return asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT,
                               "'" ASC_VIEW_FMT "' needs the name of an attribute", ASC_VIEW_ARG(c->name));
-    ASC_JINJA_DO(asc_jinja_iterate(j, &c->self, c->off, &in));
+    ASC_JINJA_DO(elements(j, c, &in));
     ASC_JINJA_DO(asc_jinja_list_new(j, in->n, &l));
     for (size_t i = 0; i < in->n; i++) {
         asc_jinja_value v = in->v[i], yes;
         ASC_JINJA_DO(asc_jinja_charge(j, 1));
-        if (attr) ASC_JINJA_DO(path(j, c, &in->v[i], &c->pos[0], &v));
+        if (attr) ASC_JINJA_DO(asc_jinja_path(j, c, &in->v[i], &c->pos[0], &v));
         yes = v;
         if (c->n_pos > first) ASC_JINJA_DO(apply(j, c, first, true, &v, &yes));
         if (asc_jinja_truth(&yes) == want) l->v[n++] = in->v[i];
@@ -108,7 +113,7 @@ static asc_status f_map(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
     if (attr == NULL && c->n_pos == 0)
         return asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT,
                               "map needs the name of a filter or attribute=");
-    ASC_JINJA_DO(asc_jinja_iterate(j, &c->self, c->off, &in));
+    ASC_JINJA_DO(elements(j, c, &in));
     ASC_JINJA_DO(asc_jinja_list_new(j, in->n, &l));
     for (size_t i = 0; i < in->n; i++) {
         ASC_JINJA_DO(asc_jinja_charge(j, 1));
@@ -116,7 +121,7 @@ static asc_status f_map(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
             ASC_JINJA_DO(apply(j, c, 0, false, &in->v[i], &l->v[i]));
             continue;
         }
-        ASC_JINJA_DO(path(j, c, &in->v[i], attr, &l->v[i]));
+        ASC_JINJA_DO(asc_jinja_path(j, c, &in->v[i], attr, &l->v[i]));
         if (fallback != NULL && l->v[i].type == ASC_JINJA_UNDEFINED) l->v[i] = *fallback;
     }
     return done_lazy(j, l, out);
@@ -156,6 +161,8 @@ const asc_jinja_builtin asc_jinja_list_filters[] = {
     {.name = "selectattr", .params = "*", .fn = f_selectattr},
     {.name = "rejectattr", .params = "*", .fn = f_rejectattr},
     {.name = "map", .params = "*", .fn = f_map},
+    {.name = "sort", .params = "reverse,case_sensitive,attribute", .fn = asc_jinja_sort},
+    {.name = "dictsort", .params = "case_sensitive,by,reverse", .fn = asc_jinja_dictsort},
     {.name = "reverse", .params = "", .fn = f_reverse},
     {.name = "items", .params = "", .fn = f_items},
     {0},

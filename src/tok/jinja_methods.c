@@ -237,6 +237,60 @@ static asc_status m_join(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) 
     return asc_jinja_join(j, c->self.u.s, l, out);
 }
 
+/* 'x {} {0} {name} {{'.format(...): plain fields only, without conversion or format after ':'. */
+static asc_status format_field(asc_jinja *j, asc_jinja_call *c, asc_view field, size_t *next,
+                               asc_jinja_str *r) {
+    asc_jinja_str s;
+    size_t index = 0;
+    bool number = true;
+    if (field.len > 0 &&
+        (memchr(field.ptr, ':', field.len) != NULL || memchr(field.ptr, '!', field.len) != NULL ||
+         memchr(field.ptr, '.', field.len) != NULL || memchr(field.ptr, '[', field.len) != NULL))
+        return asc_jinja_refuse(j, c->off, "format field", field);
+    for (size_t i = 0; i < field.len; i++) {
+        number = number && i < 4 && field.ptr[i] >= '0' && field.ptr[i] <= '9';
+        if (number) index = index * 10 + (size_t)(field.ptr[i] - '0');
+    }
+    if (field.len == 0) index = (*next)++;
+    if (number && index < c->n_pos) {
+        ASC_JINJA_DO(asc_jinja_to_str(j, &c->pos[index], &s));
+        return asc_jinja_str_cat(j, r, s);
+    }
+    for (size_t i = 0; i < c->n_kw && !number; i++) {
+        if (!asc_view_eq(c->kw_name[i], field)) continue;
+        ASC_JINJA_DO(asc_jinja_to_str(j, &c->kw[i], &s));
+        return asc_jinja_str_cat(j, r, s);
+    }
+    return asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT, "format has no argument for {" ASC_VIEW_FMT "}",
+                          ASC_VIEW_ARG(asc_view_cut(field, 80)));
+}
+
+static asc_status m_format(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
+    asc_view v;
+    asc_jinja_str r = {0};
+    size_t plain = 0, next = 0;
+    ASC_JINJA_DO(asc_jinja_str_flat(j, c->self.u.s, &v));
+    for (size_t i = 0; i < v.len; i++) {
+        if (v.ptr[i] != '{' && v.ptr[i] != '}') continue;
+        if (i + 1 < v.len && v.ptr[i + 1] == v.ptr[i]) { /* a doubled brace is one */
+            ASC_JINJA_DO(asc_jinja_str_slice(j, &r, c->self.u.s, plain, i + 1));
+            plain = ++i + 1;
+            continue;
+        }
+        const char *end = v.ptr[i] == '{' ? memchr(v.ptr + i, '}', v.len - i) : NULL;
+        if (end == NULL)
+            return asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT, "format: a single '%c'", v.ptr[i]);
+        ASC_JINJA_DO(asc_jinja_str_slice(j, &r, c->self.u.s, plain, i));
+        size_t close = (size_t)(end - v.ptr);
+        ASC_JINJA_DO(format_field(j, c, asc_view_make(v.ptr + i + 1, close - i - 1), &next, &r));
+        i = close;
+        plain = close + 1;
+    }
+    ASC_JINJA_DO(asc_jinja_str_slice(j, &r, c->self.u.s, plain, v.len));
+    *out = asc_jinja_from_str(r);
+    return ASC_OK;
+}
+
 /* ---- dicts ---- */
 
 asc_status asc_jinja_dict_part(asc_jinja *j, const asc_jinja_dict *d, bool keys, bool values,
@@ -291,6 +345,7 @@ const asc_jinja_builtin asc_jinja_methods[] = {
     {.name = "find", .params = "sub", .required = 1, .fn = m_find, STR},
     {.name = "rfind", .params = "sub", .required = 1, .fn = m_rfind, STR},
     {.name = "count", .params = "sub", .required = 1, .fn = m_count, STR},
+    {.name = "format", .params = "*", .fn = m_format, STR},
     {.name = "upper", .params = "", .fn = m_upper, STR},
     {.name = "lower", .params = "", .fn = m_lower, STR},
     {.name = "capitalize", .params = "", .fn = m_capitalize, STR},

@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     asc_chat_options o = {.struct_size = sizeof o, .add_generation_prompt = true, .bos_token = {"<s>", 3}};
     asc_chat_text t;
     asc_ctx *ctx = NULL;
-    if (asc_ctx_create(NULL, &ctx) != ASC_OK) return 0;
+    if (asc_ctx_create_base(NULL, &ctx) != ASC_OK) return 0;
     if (asc_chat_render(ctx, template, msgs, 2, &o, &t) == ASC_OK) check(&t);
     asc_chat_text_free(ctx, &t);
     require(ctx->mem.live_allocs == 0);

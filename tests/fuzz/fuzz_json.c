@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     asc_ctx *ctx = NULL;
     asc_json *j = NULL;
     asc_chat_messages m;
-    if (asc_ctx_create(NULL, &ctx) != ASC_OK) return 0;
+    if (asc_ctx_create_base(NULL, &ctx) != ASC_OK) return 0;
     if (asc_json_parse(ctx, (const char *)data, size, &j) == ASC_OK) {
         round_trip(ctx, j, true);
         round_trip(ctx, j, false);

@@ -328,7 +328,7 @@ static void every_allocation_may_fail(void **state) {
         test_alloc a = {.fail_at = fail_at};
         asc_ctx_options o = {.struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a};
         asc_ctx *ctx = NULL;
-        if (asc_ctx_create(&o, &ctx) != ASC_OK) continue;
+        if (asc_ctx_create_base(&o, &ctx) != ASC_OK) continue;
         asc_chat_messages m;
         asc_chat_text t = {0};
         asc_status st = asc_chat_parse_json(ctx, json, sizeof json - 1, &m);
