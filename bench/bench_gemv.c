@@ -1,0 +1,114 @@
+/* bench_gemv.c - matrix times few rows, the work of generating one token: bytes of stored weights per second,
+ * and their ratio to the speed at which this machine reads memory, measured in the same program.
+ *
+ * usage: bench_gemv [threads] [repeats]
+ * Weights are spread over more memory than the caches hold... see SPAN. Every figure is the best of `repeats`
+ * runs. */
+#include "kernel.h"
+#include <immintrin.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SPAN = 256 << 20 }; /* bytes walked through before any is read again */
+
+static volatile float sink;
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void *buffer(size_t bytes) {
+    void *p = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (p == NULL) exit(1);
+    memset(p, 1, bytes);
+    return p;
+}
+
+/* Sum of `bytes` at p, by several streams a thread. */
+__attribute__((target("avx512f"))) static void read_all(const uint8_t *p, size_t bytes, int threads) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int t = 0; t < threads; t++) {
+        const float *at = (const float *)(const void *)(p + bytes / (size_t)threads * (size_t)t / 64 * 64);
+        __m512 a = _mm512_setzero_ps(), b = a, c = a, d = a;
+        for (size_t i = 0; i + 64 <= bytes / (size_t)threads / 4; i += 64) {
+            _mm_prefetch((const char *)(at + i) + 2048, _MM_HINT_T0);
+            _mm_prefetch((const char *)(at + i) + 2112, _MM_HINT_T0);
+            _mm_prefetch((const char *)(at + i) + 2176, _MM_HINT_T0);
+            _mm_prefetch((const char *)(at + i) + 2240, _MM_HINT_T0);
+            a = _mm512_add_ps(a, _mm512_loadu_ps(at + i));
+            b = _mm512_add_ps(b, _mm512_loadu_ps(at + i + 16));
+            c = _mm512_add_ps(c, _mm512_loadu_ps(at + i + 32));
+            d = _mm512_add_ps(d, _mm512_loadu_ps(at + i + 48));
+        }
+        sink = _mm512_reduce_add_ps(_mm512_add_ps(_mm512_add_ps(a, b), _mm512_add_ps(c, d)));
+    }
+}
+
+typedef struct job {
+    uint8_t *w;
+    size_t w_bytes, at;
+    float *x, *y;
+    void *scratch;
+    int threads;
+} job;
+
+static double one(job *j, const asc_kernel *kernel, asc_dtype t, int64_t m, int64_t n, int64_t k) {
+    asc_attrs attrs = {.i = {0, 1}};
+    asc_call c = {.attrs = &attrs, .n_in = 2, .in_dtype = {ASC_DTYPE_F32, t}, .dtype = ASC_DTYPE_F32};
+    c.in_shape[0] = ASC_SHAPE(m, k);
+    c.in_shape[1] = ASC_SHAPE(n, k);
+    c.shape = ASC_SHAPE(m, n);
+    size_t bytes = 0;
+    if (!asc_dtype_bytes(t, n * k, &bytes)) exit(1);
+    if (j->at + bytes > j->w_bytes) j->at = 0;
+    asc_kargs a = {.call = &c, .in = {j->x, j->w + j->at}, .out = j->y, .scratch = j->scratch};
+    a.n_threads = j->threads;
+    j->at += bytes;
+    double start = seconds();
+    kernel->run(&a);
+    return (double)bytes / (seconds() - start);
+}
+
+int main(int argc, char **argv) {
+    static const int64_t shapes[][2] = {{192, 576}, {576, 576}, {1536, 576}, {576, 1536}, {49152, 576}};
+    static const char *const types[] = {"q4_1", "q4_0", "q8_0", "q5_1", "q4_k", "q6_k", "f16", "bf16", "f32"};
+    job j = {.threads = argc > 1 ? atoi(argv[1]) : asc_cpu_count(), .w_bytes = SPAN};
+    const int repeats = argc > 2 ? atoi(argv[2]) : 12;
+    j.w = buffer(SPAN);
+    j.x = buffer(8 * 1536 * sizeof(float));
+    j.y = buffer((size_t)8 * 49152 * sizeof(float));
+    j.scratch = buffer((size_t)64 << 20);
+    double read = 0;
+    for (int r = 0; r < repeats; r++) {
+        double start = seconds();
+        read_all(j.w, SPAN, j.threads);
+        double rate = SPAN / (seconds() - start);
+        if (rate > read) read = rate;
+    }
+    printf("%d threads read memory at %.1f GB/s\n", j.threads, read * 1e-9);
+    const asc_kernel *gemv = &asc_kernel_gemv_avx512;
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        asc_dtype type = (asc_dtype)asc_dtype_from_name(types[t]);
+        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+            if (shapes[s][1] % asc_dtype_of(type)->block_elems != 0) continue;
+            printf("%-5s n %5d k %4d |", types[t], (int)shapes[s][0], (int)shapes[s][1]);
+            for (int64_t m = 1; m <= 8; m *= 2) {
+                double best = 0, best_mm = 0;
+                for (int r = 0; r < 4 * repeats; r++) {
+                    double rate = one(&j, gemv, type, m, shapes[s][0], shapes[s][1]);
+                    if (rate > best) best = rate;
+                    rate = one(&j, &asc_kernel_matmul_avx512, type, m, shapes[s][0], shapes[s][1]);
+                    if (rate > best_mm) best_mm = rate;
+                }
+                printf(" m %d %6.2f GB/s (%.2f, as gemm %.2f)", (int)m, best * 1e-9, best / read,
+                       best_mm / read);
+            }
+            printf("\n");
+        }
+    }
+    return 0;
+}
