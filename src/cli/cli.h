@@ -1,0 +1,125 @@
+/* cli.h - the command line: commands, options, and what the commands share. Sees the public headers only. */
+#ifndef ASC_CLI_H
+#define ASC_CLI_H
+
+#include "ascribe/chat.h"
+#include "ascribe/report.h"
+
+/* Exit codes. A stop by Ctrl-C is EXIT_CHECK with the message "stopped". */
+enum { EXIT_DONE = 0, EXIT_CHECK = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_INTERNAL = 4 };
+
+typedef enum cli_command_id {
+#define COMMAND(name, takes, least, most, doc) CMD_##name,
+#include "cmds.def"
+#undef COMMAND
+    N_COMMANDS
+} cli_command_id;
+
+typedef enum cli_option_id {
+#define OPTION(id, name, arg, commands, group, doc) OPT_##id,
+#include "options.def"
+#undef OPTION
+    N_OPTIONS,
+    OPT_NONE = -1
+} cli_option_id;
+
+typedef struct cli cli;
+
+typedef struct cli_command {
+    const char *name, *takes, *doc;
+    int least, most;
+    int (*run)(cli *c); /* returns the exit code */
+} cli_command;
+
+typedef struct cli_option {
+    const char *name, *arg, *group, *doc;
+    unsigned commands; /* bit per cli_command_id */
+} cli_option;
+
+typedef struct cli_variable {
+    const char *name, *doc;
+    int option; /* cli_option_id or OPT_NONE */
+} cli_variable;
+
+extern const cli_command cli_commands[N_COMMANDS];
+extern const cli_option cli_options[N_OPTIONS];
+extern const cli_variable cli_variables[];
+extern const size_t cli_n_variables;
+
+struct cli {
+    cli_command_id command;
+    const char *value[N_OPTIONS];  /* NULL = not given; "" for options without argument */
+    const char *origin[N_OPTIONS]; /* "command line" or the variable's name */
+    const char *operand[2];
+    int n_operands;
+    asc_ctx *ctx;
+    asc_text *out; /* what goes to standard output at the end */
+};
+
+/* args.c: fills c from the command line and the environment; EXIT_DONE or EXIT_USAGE with a message printed. */
+int cli_parse(cli *c, int argc, char **argv);
+bool cli_has(const cli *c, cli_option_id o);
+/* Values; `fallback` when not given. EXIT_USAGE and a message when they make no sense. */
+int cli_size(const cli *c, cli_option_id o, size_t fallback, size_t *out);  /* a count */
+int cli_bytes(const cli *c, cli_option_id o, size_t fallback, size_t *out); /* with K, M, G */
+int cli_number(const cli *c, cli_option_id o, double fallback, double *out); /* finite, >= 0; "1%" is 0.01 */
+/* Token ids; *out is made with malloc (at least one element also for an empty list). */
+int cli_ids(const cli *c, cli_option_id o, int32_t **out, size_t *n);
+int cli_usage(const char *fmt, ...) ASC_PRINTF(1, 2); /* prints the message; returns EXIT_USAGE */
+/* The nearest of n names, NULL when none is near. */
+const char *cli_nearest(const char *word, const char *const *names, size_t n);
+
+/* session.c: context, signals, progress, messages. */
+int cli_open_context(cli *c); /* fills ctx and out */
+void cli_close(cli *c);
+int cli_open_model(cli *c, asc_model **out);
+asc_weights_mode cli_weights(const cli *c);
+/* Prints the context's error; returns the exit code of st. */
+int cli_error(cli *c, asc_status st);
+void cli_install_signals(void);
+/* Names the file in the message when it shrinks while mapped. */
+void cli_watch_file(const char *path);
+bool cli_progress(void *self, const char *what, double done, double total);
+void cli_clear_progress(void);
+/* Writes c->out to standard output; the exit code. */
+int cli_flush(cli *c);
+/* If --json was given: writes c->json_doc there and returns true... see each command. */
+bool cli_wants_json(const cli *c);
+/* Writes t to the file of --json ("-" = standard output). */
+int cli_write_json(cli *c, asc_text *t);
+/* Early complaint about an output file that cannot be made. */
+int cli_check_output(cli *c, cli_option_id o);
+asc_report_style cli_style(const cli *c);
+
+/* prompt_args.c: the prompt options. */
+typedef struct cli_prompt {
+    asc_view text; /* ptr NULL unless text */
+    int32_t *ids;
+    size_t n_ids;
+    asc_message *messages; /* NULL unless a chat */
+    size_t n_messages;
+    asc_text *file;
+    asc_messages parsed;
+    asc_message own[2];
+} cli_prompt;
+int cli_prompt_read(cli *c, cli_prompt *p);
+void cli_prompt_free(cli *c, cli_prompt *p);
+/* Its tokens, as asc_explain would make them; *out is made with malloc. text may be NULL. */
+int cli_prompt_ids(cli *c, const asc_model *m, const cli_prompt *p, int32_t **out, size_t *n);
+
+/* explain_run.c: runs a request and writes what was asked for. */
+int cli_explain(cli *c, asc_model *m, const asc_request *req);
+
+/* help.c, help_pages.c */
+int cli_show_help(cli *c, int command); /* -1 = the overview */
+void cli_help_overview(asc_text *t);
+void cli_help_command(asc_text *t, cli_command_id id);
+void cli_help_markdown(asc_text *t);
+void cli_help_man(asc_text *t);
+bool cli_shell_script(asc_text *t, const char *shell); /* false: unknown shell */
+
+#define COMMAND(name, takes, least, most, doc) int cmd_##name(cli *c);
+#include "cmds.def"
+#undef COMMAND
+
+#endif

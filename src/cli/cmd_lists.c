@@ -1,0 +1,138 @@
+/* cmd_lists.c - ascribe methods, ops, env, completions: what the program knows about itself. */
+#include "cli.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void methods_json(asc_text *t) {
+    asc_text_array(t, NULL);
+    for (size_t i = 0; asc_method_at(i) != NULL; i++) {
+        const asc_method_info *m = asc_method_at(i);
+        asc_text_object(t, NULL);
+        asc_text_strz(t, "name", m->name);
+        asc_text_strz(t, "captum", m->captum);
+        asc_text_strz(t, "doc", m->doc);
+        asc_text_strz(t, "formula", m->formula);
+        asc_text_strz(t, "paper", m->paper);
+        asc_text_strz(t, "axioms", m->axioms);
+        asc_text_strz(t, "cost", m->cost);
+        asc_text_strz(t, "options", m->options);
+        asc_text_strz(t, "differences", m->differences);
+        asc_text_end(t);
+    }
+    asc_text_end(t);
+}
+
+static void line_item(asc_text *t, const char *name, const char *text) {
+    if (text == NULL || text[0] == '\0') return;
+    asc_text_addf(t, "    %-10s", name);
+    asc_text_wrap(t, text, 14, 100);
+}
+
+/* Runs `json` if --json was given, else writes what is in c->out. */
+static int finish(cli *c, void (*json)(asc_text *)) {
+    if (!cli_wants_json(c)) return cli_has(c, OPT_QUIET) ? EXIT_DONE : cli_flush(c);
+    asc_text_clear(c->out);
+    json(c->out);
+    return cli_write_json(c, c->out);
+}
+
+int cmd_methods(cli *c) {
+    int rc = cli_open_context(c);
+    if (rc != EXIT_DONE) return rc;
+    if (cli_has(c, OPT_MARKDOWN)) {
+        asc_methods_markdown(c->out);
+        return cli_flush(c);
+    }
+    for (size_t i = 0; asc_method_at(i) != NULL; i++) {
+        const asc_method_info *m = asc_method_at(i);
+        asc_text_addf(c->out, "%s%s\n", i > 0 ? "\n" : "", m->name);
+        line_item(c->out, "tells", m->doc);
+        line_item(c->out, "formula", m->formula);
+        line_item(c->out, "promises", m->axioms);
+        line_item(c->out, "cost", m->cost);
+        line_item(c->out, "options", m->options);
+        line_item(c->out, "paper", m->paper);
+        line_item(c->out, "Captum", m->captum);
+        line_item(c->out, "differs", m->differences);
+    }
+    return finish(c, methods_json);
+}
+
+static void ops_json(asc_text *t) {
+    asc_op_info op;
+    asc_text_array(t, NULL);
+    for (size_t i = 0; asc_op_at(i, &op); i++) {
+        asc_text_object(t, NULL);
+        asc_text_strz(t, "name", op.name);
+        asc_text_int(t, "min_inputs", op.min_inputs);
+        asc_text_int(t, "max_inputs", op.max_inputs);
+        asc_text_bool(t, "differentiable", op.differentiable);
+        asc_text_strz(t, "formula", op.formula);
+        asc_text_strz(t, "doc", op.doc);
+        asc_text_end(t);
+    }
+    asc_text_end(t);
+}
+
+int cmd_ops(cli *c) {
+    asc_op_info op;
+    int rc = cli_open_context(c);
+    if (rc != EXIT_DONE) return rc;
+    if (cli_has(c, OPT_MARKDOWN)) {
+        asc_ops_page(c->out);
+        return cli_flush(c);
+    }
+    asc_text_addf(c->out, "%-17s %-4s %-4s  %s\n", "op", "in", "grad", "what it does");
+    for (size_t i = 0; asc_op_at(i, &op); i++) {
+        char in[32];
+        snprintf(in, sizeof in, op.min_inputs == op.max_inputs ? "%d" : "%d-%d", op.min_inputs, op.max_inputs);
+        asc_text_addf(c->out, "%-17s %-4s %-4s  ", op.name, in, op.differentiable ? "yes" : "no");
+        asc_text_wrap(c->out, op.doc, 29, 100);
+    }
+    return finish(c, ops_json);
+}
+
+static const char *variable_value(const cli_variable *v) {
+    const char *s = getenv(v->name);
+    return s != NULL && s[0] != '\0' ? s : NULL;
+}
+
+static void env_json(asc_text *t) {
+    asc_text_array(t, NULL);
+    for (size_t i = 0; i < cli_n_variables; i++) {
+        const cli_variable *v = &cli_variables[i];
+        const char *s = variable_value(v);
+        asc_text_object(t, NULL);
+        asc_text_strz(t, "name", v->name);
+        asc_text_strz(t, "value", s);
+        asc_text_strz(t, "origin", s != NULL ? "environment" : "default");
+        asc_text_strz(t, "option", v->option != OPT_NONE ? cli_options[v->option].name : NULL);
+        asc_text_strz(t, "meaning", v->doc);
+        asc_text_end(t);
+    }
+    asc_text_end(t);
+}
+
+int cmd_env(cli *c) {
+    int rc = cli_open_context(c);
+    if (rc != EXIT_DONE) return rc;
+    asc_text_addf(c->out, "%-12s %-16s %-12s %s\n", "variable", "value", "origin", "meaning");
+    for (size_t i = 0; i < cli_n_variables; i++) {
+        const cli_variable *v = &cli_variables[i];
+        const char *s = variable_value(v);
+        asc_text_addf(c->out, "%-12s ", v->name);
+        size_t n = asc_text_shown(c->out, (asc_view){s != NULL ? s : "-", s != NULL ? strlen(s) : 1}, 16);
+        asc_text_blanks(c->out, n < 16 ? 17 - n : 1);
+        asc_text_addf(c->out, "%-12s ", s != NULL ? "environment" : "default");
+        asc_text_wrap(c->out, v->doc, 43, 100);
+    }
+    return finish(c, env_json);
+}
+
+int cmd_completions(cli *c) {
+    int rc = cli_open_context(c);
+    if (rc != EXIT_DONE) return rc;
+    if (!cli_shell_script(c->out, c->operand[0])) return cli_usage("completions are for bash, zsh and fish, not '%.60s'", c->operand[0]);
+    return cli_flush(c);
+}

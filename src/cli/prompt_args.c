@@ -1,0 +1,104 @@
+/* prompt_args.c - the options that give a prompt: a text, a file, ids, or a conversation. */
+#include "cli.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = 64 << 20 }; /* of a prompt or chat file */
+
+static asc_view view_of(const char *s) { return (asc_view){s, strlen(s)}; }
+
+static int read_file(cli *c, cli_prompt *p, const char *path) {
+    asc_status st = asc_text_create(c->ctx, &p->file);
+    if (st == ASC_OK) st = asc_text_read(p->file, path, MOST_BYTES);
+    return st == ASC_OK ? EXIT_DONE : cli_error(c, st);
+}
+
+static int read_chat(cli *c, cli_prompt *p) {
+    int rc = read_file(c, p, c->value[OPT_CHAT]);
+    if (rc != EXIT_DONE) return rc;
+    asc_status st = asc_messages_parse(c->ctx, asc_text_view(p->file), &p->parsed);
+    if (st != ASC_OK) return cli_error(c, st);
+    p->messages = p->parsed.v;
+    p->n_messages = p->parsed.n;
+    return EXIT_DONE;
+}
+
+static void read_user(cli *c, cli_prompt *p) {
+    if (cli_has(c, OPT_SYSTEM)) p->own[p->n_messages++] = (asc_message){view_of("system"), view_of(c->value[OPT_SYSTEM])};
+    p->own[p->n_messages++] = (asc_message){view_of("user"), view_of(c->value[OPT_USER])};
+    p->messages = p->own;
+}
+
+int cli_prompt_read(cli *c, cli_prompt *p) {
+    static const cli_option_id sources[] = {OPT_PROMPT, OPT_PROMPT_FILE, OPT_CHAT, OPT_USER, OPT_IDS};
+    int given = 0, which = -1;
+    *p = (cli_prompt){0};
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        if (!cli_has(c, sources[i])) continue;
+        given++;
+        which = (int)sources[i];
+    }
+    if (given == 0) return cli_usage("no prompt: give --prompt TEXT, --prompt-file FILE (- for standard input), --user TEXT, "
+                                     "--chat FILE or --ids LIST");
+    if (given > 1) return cli_usage("more than one prompt: give one of --prompt, --prompt-file, --user, --chat and --ids");
+    if (cli_has(c, OPT_SYSTEM) && which != OPT_USER) return cli_usage("--system goes with --user");
+    switch (which) {
+    case OPT_PROMPT:
+        p->text = view_of(c->value[OPT_PROMPT]);
+        return EXIT_DONE;
+    case OPT_PROMPT_FILE: {
+        int rc = read_file(c, p, c->value[OPT_PROMPT_FILE]);
+        if (rc != EXIT_DONE) return rc;
+        p->text = asc_text_view(p->file);
+        if (p->text.len > 0 && p->text.ptr[p->text.len - 1] == '\n') {
+            p->text.len--;
+            if (p->text.len > 0 && p->text.ptr[p->text.len - 1] == '\r') p->text.len--;
+        }
+        return EXIT_DONE;
+    }
+    case OPT_CHAT:
+        return read_chat(c, p);
+    case OPT_USER:
+        read_user(c, p);
+        return EXIT_DONE;
+    default:
+        return cli_ids(c, OPT_IDS, &p->ids, &p->n_ids);
+    }
+}
+
+void cli_prompt_free(cli *c, cli_prompt *p) {
+    asc_messages_free(c->ctx, &p->parsed);
+    asc_text_destroy(p->file);
+    free(p->ids);
+    *p = (cli_prompt){0};
+}
+
+int cli_prompt_ids(cli *c, const asc_model *m, const cli_prompt *p, int32_t **out, size_t *n) {
+    const asc_tokenizer *tk = asc_model_tokenizer(m);
+    asc_chat_prompt chat = {0};
+    asc_token *tokens = NULL;
+    asc_status st = ASC_OK;
+    *out = NULL;
+    *n = p->n_ids;
+    if (p->messages != NULL) {
+        st = asc_chat_prompt_make(c->ctx, m, p->messages, p->n_messages, &chat);
+        tokens = chat.tokens;
+        *n = chat.n_tokens;
+    } else if (p->ids == NULL) {
+        asc_tokenizer_info info = asc_tokenizer_get_info(tk);
+        asc_tokenize_options o = {.struct_size = sizeof o, .add_bos_eos = true};
+        st = asc_tokenize(c->ctx, tk, p->text, &o, &tokens, n);
+        if (info.add_eos && *n > 0 && tokens[*n - 1].id == info.eos) --*n; /* the text is to be continued */
+        if (p->text.len == 0) *n = 0;
+    }
+    if (st != ASC_OK) return cli_error(c, st);
+    int32_t *ids = malloc((*n + 1) * sizeof *ids);
+    for (size_t i = 0; ids != NULL && i < *n; i++) ids[i] = p->ids != NULL ? p->ids[i] : tokens[i].id;
+    if (p->messages != NULL)
+        asc_chat_prompt_free(c->ctx, &chat);
+    else
+        asc_tokens_free(c->ctx, tokens);
+    if (ids == NULL) return cli_error(c, ASC_RESOURCE_EXHAUSTED);
+    *out = ids;
+    return EXIT_DONE;
+}

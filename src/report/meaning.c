@@ -1,0 +1,116 @@
+/* meaning.c - the words around the numbers: units, what a score means, how good it is, what to do when it is not. */
+#include "report_parts.h"
+#include "view.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void asc_figure(double v, bool sign, char out[32]) {
+    double a = fabs(v);
+    if (!isfinite(v)) {
+        snprintf(out, 32, "unknown");
+    } else if (a > 0 && (a < 1e-3 || a >= 1e6)) {
+        snprintf(out, 32, sign ? "%+.2e" : "%.2e", v);
+    } else {
+        int decimals = a >= 100 ? 1 : a >= 1 ? 2 : a >= 0.1 ? 3 : 4;
+        snprintf(out, 32, sign && a > 0 ? "%+.*f" : "%.*f", decimals, v);
+    }
+}
+
+double asc_largest_score(const asc_result *r) {
+    double m = 0;
+    for (size_t i = 0; i < r->n_features; i++) {
+        double a = fabs(r->features[i].score);
+        if (isfinite(a) && a > m) m = a;
+    }
+    return m;
+}
+
+int asc_scale_step(double score, double largest, int steps) {
+    if (!isfinite(score) || !(largest > 0)) return 0;
+    return (int)lround(score / largest * steps);
+}
+
+const char *asc_feature_word(const asc_result *r) {
+    const char *s = asc_features_name(r->feature_kind);
+    return s != NULL ? s : "feature";
+}
+
+const char *asc_output_word(const asc_result *r) {
+    switch (r->output) {
+    case ASC_OUTPUT_PROB:
+        return "probability";
+    case ASC_OUTPUT_LOGIT:
+        return "logit";
+    default:
+        return "log-probability";
+    }
+}
+
+const char *asc_report_unit(const asc_result *r) {
+    switch (r->output) {
+    case ASC_OUTPUT_PROB:
+        return "";
+    case ASC_OUTPUT_LOGIT:
+        return "logits";
+    default:
+        return "nats";
+    }
+}
+
+/* "the log-probability of the target", "the log-probability of the target minus that of the other answer". */
+static const char *subject(const asc_result *r, char out[160]) {
+    snprintf(out, 160, "the %s of the target%s", asc_output_word(r), r->n_versus > 0 ? " minus that of the other answer" : "");
+    return out;
+}
+
+void asc_report_meaning(asc_text *t, const asc_result *r) {
+    char what[160];
+    const char *unit = asc_report_unit(r), *word = asc_feature_word(r), *gap = unit[0] != '\0' ? ", in " : "";
+    subject(r, what);
+    if (strcmp(r->method, "feature-ablation") == 0) {
+        bool removed = strncmp(r->baseline, "remove", 6) == 0;
+        asc_text_addf(t, "A score is how far %s falls when that %s is %s%s%s; negative: it rises.", what, word,
+                      removed ? "left out" : "replaced by the baseline token", gap, unit);
+    } else if (strcmp(r->method, "integrated-gradients") == 0) {
+        asc_text_addf(t,
+                      "A score is the share of the change of %s, from the baseline to the prompt, that falls to that "
+                      "%s%s%s; together they make up the whole change.",
+                      what, word, gap, unit);
+    } else if (strcmp(r->method, "saliency") == 0) {
+        asc_text_addf(t, "A score is how strongly %s reacts to a small change of that %s's embedding; it is a slope, not a share.",
+                      what, word);
+    } else if (strcmp(r->method, "input-x-gradient") == 0) {
+        asc_text_addf(t, "A score is the slope of %s times that %s's embedding%s%s: a linear guess of its part.", what, word, gap,
+                      unit);
+    } else {
+        asc_text_addf(t, "A score says how much that %s drove %s%s%s.", word, what, gap, unit);
+    }
+}
+
+void asc_report_error(asc_text *t, const asc_result *r) {
+    char bound[32], residual[32];
+    const char *unit = asc_report_unit(r);
+    double largest = asc_largest_score(r);
+    asc_figure(r->error_bound, false, bound);
+    asc_figure(r->residual, true, residual);
+    if (isfinite(r->error_bound)) {
+        asc_text_addf(t, "each score is within %s%s%s of its true value (estimated%s", bound, unit[0] != '\0' ? " " : "", unit,
+                      r->noise_floor > 0 ? ", rounding included" : "");
+        if (largest > 0) asc_text_addf(t, "; %.2g %% of the largest", 100 * r->error_bound / largest);
+        asc_text_adds(t, ")");
+    } else {
+        asc_text_adds(t, "not estimated for this method");
+    }
+    if (r->complete)
+        asc_text_addf(t, "; the scores' sum misses the whole change by %s", residual);
+    asc_text_adds(t, ".");
+}
+
+void asc_report_remedy(asc_text *t, const asc_result *r) {
+    uint64_t n = r->n_backward > 0 ? r->n_backward : 1;
+    asc_text_addf(t,
+                  "What would work: --method feature-ablation, which needs no convergence; another --baseline (eos, mean, "
+                  "token:ID); or more evaluations: --max-evaluations %llu, about %.0f s here.",
+                  (unsigned long long)(4 * n), ceil(4 * r->seconds));
+}

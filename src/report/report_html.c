@@ -1,0 +1,340 @@
+/* report_html.c - a result as one page that needs nothing else. Everything that came from outside goes through put_text or
+ * put_attribute; the content policy forbids all loading and allows only our own style and script, by their hashes. */
+#include "hash.h"
+#include "html_assets.h"
+#include "report_parts.h"
+#include "view.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 8, OPEN_ROWS = 60 };
+
+typedef struct page {
+    asc_ctx *ctx;
+    asc_text *t;
+    const asc_report *rep;
+    const asc_result *r;
+    double largest;
+} page;
+
+static void put_plain(asc_text *t, const char *p, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        switch (p[i]) {
+        case '<':
+            asc_text_adds(t, "&lt;");
+            break;
+        case '>':
+            asc_text_adds(t, "&gt;");
+            break;
+        case '&':
+            asc_text_adds(t, "&amp;");
+            break;
+        case '"':
+            asc_text_adds(t, "&quot;");
+            break;
+        case '\'':
+            asc_text_adds(t, "&#39;");
+            break;
+        default:
+            asc_strbuf_addc(&t->b, p[i]);
+        }
+    }
+}
+
+/* Text of others. Characters that show nothing or move things are shown as escapes; line breaks stay if `lines`. */
+static void put_shown(asc_text *t, asc_view v, bool lines, bool marked) {
+    for (size_t i = 0; i < v.len;) {
+        bool plain, valid;
+        uint32_t cp;
+        size_t w, n = asc_shown_char(v.ptr + i, v.len - i, &plain, &w);
+        asc_utf8_decode(v.ptr + i, n, &cp, &valid);
+        if (plain || (lines && cp == '\t')) {
+            put_plain(t, v.ptr + i, n);
+        } else if (lines && cp == '\n') {
+            asc_text_adds(t, "<span class=\"esc\" aria-hidden=\"true\">\xe2\x86\xb5</span>\n");
+        } else {
+            for (size_t k = 0; k < (valid ? 1 : n); k++) {
+                char e[16];
+                asc_shown_escape(v.ptr + i + k, valid ? n : 1, e);
+                asc_text_addf(t, marked ? "<span class=\"esc\">%s</span>" : "%s", e);
+            }
+        }
+        i += n;
+    }
+}
+
+static void put_text(asc_text *t, asc_view v) { put_shown(t, v, false, true); }
+static void put_attribute(asc_text *t, asc_view v) { put_shown(t, v, false, false); }
+static void put_z(asc_text *t, const char *s) { put_text(t, asc_view_of(s)); }
+
+static void put_piece(asc_text *t, asc_view v) {
+    asc_text_adds(t, "<bdi class=\"piece\">\xe2\x80\x9c");
+    put_text(t, v);
+    asc_text_adds(t, "\xe2\x80\x9d</bdi>");
+}
+
+/* "sha256-..." of a fixed part, as the content policy wants it. */
+static void put_hash(asc_text *t, asc_view v) {
+    char hex[65], raw[32];
+    asc_sha256_hex(v.ptr, v.len, hex);
+    for (size_t i = 0; i < sizeof raw; i++) {
+        char two[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
+        raw[i] = (char)strtoul(two, NULL, 16);
+    }
+    asc_text_adds(t, "'sha256-");
+    asc_base64(&t->b, asc_view_make(raw, sizeof raw));
+    asc_text_adds(t, "'");
+}
+
+static asc_text *joined_style(page *p) {
+    asc_text *s = NULL;
+    if (asc_text_create(p->ctx, &s) != ASC_OK) {
+        p->t->b.failed = true;
+        return NULL;
+    }
+    for (size_t i = 0; asc_html_style[i] != NULL; i++) asc_text_adds(s, asc_html_style[i]);
+    if (asc_text_status(s) != ASC_OK) p->t->b.failed = true;
+    return s;
+}
+
+static void put_head(page *p) {
+    asc_text *t = p->t, *style = joined_style(p);
+    if (style == NULL) return;
+    const asc_result *r = p->r;
+    asc_view target = asc_view_cut(asc_view_make(r->target, r->target_len), 80);
+    asc_text_adds(t, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src ");
+    put_hash(t, asc_text_view(style));
+    asc_text_adds(t, "; script-src ");
+    put_hash(t, asc_view_of(asc_html_script));
+    asc_text_adds(t, "; base-uri 'none'; form-action 'none'\">\n"
+                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                     "<meta name=\"referrer\" content=\"no-referrer\">\n<title>ascribe: ");
+    put_attribute(t, target);
+    asc_text_adds(t, "</title>\n<style>");
+    asc_text_add(t, asc_text_view(style));
+    asc_text_destroy(style);
+    asc_text_adds(t, "</style>\n</head>\n<body>\n<header>\n<h1>What drove the answer ");
+    put_piece(t, asc_view_make(r->target, r->target_len));
+    if (r->n_versus > 0) {
+        asc_text_adds(t, " rather than ");
+        put_piece(t, asc_view_make(r->versus, r->versus_len));
+    }
+    asc_text_addf(t, "?</h1>\n<p class=\"sub\">%s over %zu %s%s; ", r->method, r->n_features, asc_feature_word(r),
+                  r->n_features == 1 ? "" : "s");
+    const char *base = strrchr(r->model_path, '/');
+    put_z(t, base != NULL ? base + 1 : r->model_path);
+    asc_text_adds(t, " (");
+    put_z(t, r->architecture);
+    asc_text_adds(t, ")</p>\n</header>\n<main>\n");
+}
+
+/* A sentence of meaning.c, escaped. */
+static void put_sentence(page *p, void (*fill)(asc_text *, const asc_result *)) {
+    asc_text *s = NULL;
+    if (asc_text_create(p->ctx, &s) != ASC_OK) {
+        p->t->b.failed = true;
+        return;
+    }
+    fill(s, p->r);
+    if (asc_text_status(s) != ASC_OK) p->t->b.failed = true;
+    put_text(p->t, asc_text_view(s));
+    asc_text_destroy(s);
+}
+
+static void put_banners(page *p) {
+    asc_text *t = p->t;
+    if (!p->r->converged) {
+        asc_text_adds(t, "<div class=\"banner\" role=\"alert\"><strong>NOT CONVERGED</strong> These scores may be noise: the error "
+                         "is over the tolerance asked for. ");
+        put_sentence(p, asc_report_remedy);
+        asc_text_adds(t, "</div>\n");
+    }
+    for (size_t i = 0; i < p->r->n_warnings; i++) {
+        asc_text_adds(t, "<div class=\"banner\" role=\"note\">");
+        put_z(t, p->r->warnings[i]);
+        asc_text_adds(t, "</div>\n");
+    }
+}
+
+static void put_tip(page *p, const asc_feature *f, bool text) {
+    char score[32], error[32];
+    const char *unit = asc_report_unit(p->r);
+    if (text) {
+        put_attribute(p->t, asc_view_make(f->text, f->text_len));
+        asc_text_adds(p->t, ": ");
+    }
+    snprintf(score, sizeof score, "%+.9g", f->score);
+    asc_figure(f->error, false, error);
+    asc_text_addf(p->t, "%s%s%s", isfinite(f->score) ? score : "unknown", unit[0] != '\0' ? " " : "", unit);
+    if (isfinite(f->error)) asc_text_addf(p->t, " \xc2\xb1 %s", error);
+}
+
+static void put_word(page *p, const asc_feature *f, size_t from) {
+    asc_text *t = p->t;
+    int step = asc_scale_step(f->score, p->largest, STEPS);
+    asc_text_adds(t, "<span class=\"f");
+    if (step != 0) asc_text_addf(t, " %c%d", step < 0 ? 'n' : 'p', abs(step));
+    asc_text_adds(t, "\" tabindex=\"0\" role=\"note\" data-tip=\"");
+    put_tip(p, f, true);
+    asc_text_adds(t, "\" aria-label=\"");
+    put_tip(p, f, true);
+    asc_text_adds(t, "\">");
+    put_shown(t, asc_view_make(p->r->prompt + from, f->end - from), true, true);
+    asc_text_adds(t, "</span>");
+}
+
+static void put_prompt(page *p) {
+    asc_text *t = p->t;
+    const asc_result *r = p->r;
+    char low[32], high[32];
+    size_t pos = 0;
+    asc_text_adds(t, "<section>\n<h2>The prompt</h2>\n<div id=\"prompt\" role=\"group\" dir=\"auto\" aria-label=\"The prompt; each "
+                     "part can be focused and tells its score\">");
+    for (size_t i = 0; i < r->n_features; i++) {
+        const asc_feature *f = &r->features[i];
+        size_t from = f->start;
+        if (f->start < pos || f->end > r->prompt_len || f->start >= f->end) continue;
+        while (from + 1 < f->end && r->prompt[from] == ' ') from++; /* colour words, not the blanks before them */
+        put_shown(t, asc_view_make(r->prompt + pos, from - pos), true, true);
+        put_word(p, f, from);
+        pos = f->end;
+    }
+    put_shown(t, asc_view_make(r->prompt + pos, r->prompt_len - pos), true, true);
+    asc_figure(-p->largest, true, low);
+    asc_figure(p->largest, true, high);
+    asc_text_addf(t, "</div>\n<div class=\"legend\"><span>%s against (dashed)</span><span class=\"scale\" role=\"img\" aria-label=\"scale "
+                     "from blue, against the target, to orange, towards it\">",
+                  low);
+    for (int s = -STEPS; s <= STEPS; s++) {
+        if (s == 0)
+            asc_text_adds(t, "<span></span>");
+        else
+            asc_text_addf(t, "<span class=\"%c%d\"></span>", s < 0 ? 'n' : 'p', abs(s));
+    }
+    asc_text_addf(t, "</span><span>towards %s %s</span></div>\n</section>\n", high, asc_report_unit(r));
+}
+
+static void put_answer(page *p) {
+    asc_text *t = p->t;
+    const asc_result *r = p->r;
+    char sum[32], value[32], base[32];
+    const char *unit = asc_report_unit(r);
+    asc_figure(r->sum, true, sum);
+    asc_figure(r->value, false, value);
+    asc_figure(r->baseline_value, false, base);
+    asc_text_adds(t, "<section>\n<h2>The numbers</h2>\n<p>");
+    put_sentence(p, asc_report_meaning);
+    asc_text_adds(t, "</p>\n<dl>\n<dt>The model would say</dt><dd>");
+    for (size_t i = 0; i < r->n_top; i++) {
+        if (i > 0) asc_text_adds(t, ", ");
+        put_piece(t, p->rep->tokenizer != NULL ? asc_token_piece(p->rep->tokenizer, r->top[i].id) : asc_view_of(""));
+        asc_text_addf(t, " %.3g\xc2\xa0%%", 100 * r->top[i].prob);
+    }
+    asc_text_adds(t, "</dd>\n<dt>Target</dt><dd>");
+    put_piece(t, asc_view_make(r->target, r->target_len));
+    asc_text_addf(t, ", probability %.3g\xc2\xa0%%</dd>\n", 100 * r->target_prob);
+    asc_text_addf(t, "<dt>%s%s</dt><dd>%s %s at the prompt", asc_output_word(r), r->n_versus > 0 ? " difference" : "", value, unit);
+    if (isfinite(r->baseline_value)) asc_text_addf(t, ", %s at the baseline", base);
+    asc_text_adds(t, "</dd>\n<dt>Baseline</dt><dd>");
+    put_z(t, r->baseline != NULL && r->baseline[0] != '\0' ? r->baseline : "none");
+    asc_text_addf(t, "</dd>\n<dt>Sum of scores</dt><dd>%s %s</dd>\n<dt>Error</dt><dd>", sum, unit);
+    put_sentence(p, asc_report_error);
+    asc_text_adds(t, "</dd>\n</dl>\n</section>\n");
+}
+
+static void put_bar(page *p, double score) {
+    double w = p->largest > 0 && isfinite(score) ? fabs(score) / p->largest * 50 : 0;
+    asc_text_addf(p->t, "<svg class=\"bar\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"%s\" "
+                        "x=\"%.1f\" y=\"1\" width=\"%.1f\" height=\"8\"/><path class=\"bz\" d=\"M50 0V10\"/></svg>",
+                  score < 0 ? "bn" : "bp", score < 0 ? 50 - w : 50.0, w);
+}
+
+static void put_table(page *p) {
+    asc_text *t = p->t;
+    const asc_result *r = p->r;
+    bool messages = false;
+    for (size_t i = 0; i < r->n_features; i++) messages = messages || r->features[i].message >= 0;
+    asc_text_addf(t, "<details%s>\n<summary>All %zu scores</summary>\n<table>\n<thead><tr>", r->n_features <= OPEN_ROWS ? " open" : "",
+                  r->n_features);
+    if (messages) asc_text_adds(t, "<th scope=\"col\" class=\"num wide\">message</th>");
+    asc_text_addf(t, "<th scope=\"col\">%s</th><th scope=\"col\" class=\"num\">score</th><th scope=\"col\" class=\"num\">error</th>"
+                     "<th scope=\"col\" class=\"wide\"><span aria-hidden=\"true\">against | towards</span></th></tr></thead>\n<tbody>\n",
+                  asc_feature_word(r));
+    for (size_t i = 0; i < r->n_features; i++) {
+        const asc_feature *f = &r->features[i];
+        char score[32], error[32];
+        asc_figure(f->score, true, score);
+        asc_figure(f->error, false, error);
+        asc_text_adds(t, "<tr>");
+        if (messages && f->message >= 0) asc_text_addf(t, "<td class=\"num wide\">%lld</td>", (long long)f->message);
+        if (messages && f->message < 0) asc_text_adds(t, "<td class=\"num wide\"></td>");
+        asc_text_adds(t, "<td class=\"t\">");
+        put_piece(t, asc_view_make(f->text, f->text_len));
+        asc_text_addf(t, "</td><td class=\"num\">%s</td><td class=\"num\">%s</td><td class=\"wide\">", score,
+                      isfinite(f->error) ? error : "-");
+        put_bar(p, f->score);
+        asc_text_adds(t, "</td></tr>\n");
+    }
+    asc_text_adds(t, "</tbody>\n</table>\n</details>\n");
+}
+
+static void put_pair(page *p, const char *name, const char *value) {
+    if (value == NULL || value[0] == '\0') return;
+    asc_text_addf(p->t, "<dt>%s</dt><dd>", name);
+    put_z(p->t, value);
+    asc_text_adds(p->t, "</dd>\n");
+}
+
+static void put_details(page *p) {
+    const asc_result *r = p->r;
+    asc_text_adds(p->t, "<details>\n<summary>How it was made</summary>\n<dl>\n");
+    put_pair(p, "Model file", r->model_path);
+    put_pair(p, "SHA-256", r->model_sha256);
+    put_pair(p, "Method", r->method);
+    put_pair(p, "Options", r->options);
+    put_pair(p, "Rule", r->rule);
+    asc_text_addf(p->t, "<dt>Passes</dt><dd>%llu forward, %llu backward</dd>\n<dt>Time</dt><dd>%.3g s</dd>\n<dt>Peak memory</dt><dd>%.1f MB"
+                        "</dd>\n<dt>Device</dt><dd>%s, %s, precision %s, %s, %d threads, seed %llu</dd>\n",
+                  (unsigned long long)r->n_forward, (unsigned long long)r->n_backward, r->seconds, (double)r->peak_bytes / 1e6,
+                  r->device, r->mode, r->precision, r->isa, r->n_threads, (unsigned long long)r->seed);
+    asc_text_adds(p->t, "</dl>\n<p>The whole result is embedded in this page as JSON; saved to a file, <code>ascribe rerun FILE</code> "
+                        "repeats it.</p>\n</details>\n</main>\n");
+}
+
+/* Inside a script element only "</script" and "<!--" could end or change the data; no angle bracket is left at all. */
+static void put_json(page *p) {
+    asc_text *json = NULL;
+    if (asc_text_create(p->ctx, &json) != ASC_OK) {
+        p->t->b.failed = true;
+        return;
+    }
+    asc_report_json(json, p->rep);
+    if (asc_text_status(json) != ASC_OK) p->t->b.failed = true;
+    asc_text_addf(p->t, "<footer>ascribe %s</footer>\n<script type=\"application/json\" id=\"result\">", asc_version());
+    asc_view v = asc_text_view(json);
+    for (size_t i = 0; i < v.len; i++) {
+        char c = v.ptr[i];
+        if (c == '<' || c == '>' || c == '&')
+            asc_text_addf(p->t, "\\u%04x", (unsigned)c);
+        else
+            asc_strbuf_addc(&p->t->b, c);
+    }
+    asc_text_adds(p->t, "</script>\n<script>");
+    asc_text_adds(p->t, asc_html_script);
+    asc_text_adds(p->t, "</script>\n</body>\n</html>\n");
+    asc_text_destroy(json);
+}
+
+void asc_report_html(asc_ctx *ctx, asc_text *out, const asc_report *rep) {
+    page p = {.ctx = ctx, .t = out, .rep = rep, .r = rep->result, .largest = asc_largest_score(rep->result)};
+    put_head(&p);
+    put_banners(&p);
+    put_prompt(&p);
+    put_answer(&p);
+    put_table(&p);
+    put_details(&p);
+    put_json(&p);
+}

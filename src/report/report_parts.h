@@ -1,0 +1,28 @@
+/* report_parts.h - what the reports of a result share. */
+#ifndef ASC_REPORT_PARTS_H
+#define ASC_REPORT_PARTS_H
+
+#include "ascribe/report.h"
+#include "text_parts.h"
+
+enum { ASC_RESULT_SCHEMA = 1 };
+
+void asc_put_ids(asc_text *t, const char *key, const int32_t *ids, size_t n);
+const char *asc_weights_name(asc_weights_mode w);
+
+/* A number for people: three significant digits, with its sign if asked for. */
+void asc_figure(double v, bool sign, char out[32]);
+/* Largest |score| of the features. */
+double asc_largest_score(const asc_result *r);
+/* Place of a score on a scale of `steps` each way: -steps .. steps; 0 also when nothing is known. */
+int asc_scale_step(double score, double largest, int steps);
+/* What would make an unfinished result converge, as sentences. */
+void asc_report_remedy(asc_text *out, const asc_result *r);
+/* How good the numbers are: estimated errors, completeness. */
+void asc_report_error(asc_text *out, const asc_result *r);
+/* "word", "token", ...; the plural with an s. */
+const char *asc_feature_word(const asc_result *r);
+/* What the value is called: "log-probability", "probability", "logit". */
+const char *asc_output_word(const asc_result *r);
+
+#endif

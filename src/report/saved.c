@@ -1,0 +1,257 @@
+/* saved.c - a result file back to a request and its old numbers. Unknown keys are ignored, missing ones that a second run
+ * needs are errors that name the key. Everything lives in one arena. */
+#include "report_parts.h"
+#include "view.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct reader {
+    asc_ctx *ctx;
+    asc_arena arena;
+    asc_saved s;
+} reader;
+
+/* The public struct is the first member, so that both have one address. */
+typedef struct saved_box {
+    asc_saved s;
+    asc_arena arena;
+} saved_box;
+
+static asc_status missing(asc_ctx *ctx, const char *key, const char *wanted) {
+    ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "not a usable result file: \"%s\" is not %s", key, wanted);
+    return asc_hint(ctx, "use a file that 'ascribe explain --json' wrote");
+}
+
+static int base64_digit(char c) {
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* The bytes of a text: of "bytes_b64" where it stands, else of `key`. */
+static asc_status get_bytes(reader *r, const asc_json *obj, const char *key, asc_view *out) {
+    const asc_json *j = asc_json_get(obj, key), *b64 = asc_json_get(obj, "bytes_b64");
+    if (asc_json_typeof(j) != ASC_JSON_STRING) return missing(r->ctx, key, "a string");
+    asc_view v = asc_json_str(b64 != NULL ? b64 : j);
+    char *copy = asc_arena_alloc(&r->arena, v.len + 1);
+    size_t n = 0;
+    if (copy == NULL) return ASC_RESOURCE_EXHAUSTED;
+    if (b64 == NULL) {
+        if (v.len > 0) memcpy(copy, v.ptr, v.len);
+        *out = asc_view_make(copy, v.len);
+        return ASC_OK;
+    }
+    uint32_t bits = 0;
+    int have = 0;
+    while (v.len > 0 && v.ptr[v.len - 1] == '=') v.len--;
+    for (size_t i = 0; i < v.len; i++) {
+        int d = base64_digit(v.ptr[i]);
+        if (d < 0) return missing(r->ctx, "bytes_b64", "base64");
+        bits = bits << 6 | (uint32_t)d;
+        have += 6;
+        if (have >= 8) copy[n++] = (char)(bits >> (have -= 8) & 255);
+    }
+    *out = asc_view_make(copy, n);
+    return ASC_OK;
+}
+
+static asc_status get_ids(reader *r, const asc_json *obj, const char *key, const int32_t **out, size_t *n) {
+    const asc_json *j = asc_json_get(obj, key);
+    if (asc_json_typeof(j) != ASC_JSON_ARRAY) return missing(r->ctx, key, "a list");
+    *n = asc_json_len(j);
+    int32_t *ids = asc_arena_alloc(&r->arena, (*n + 1) * sizeof *ids);
+    if (ids == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < *n; i++) {
+        int64_t v = asc_json_int(asc_json_at(j, i), -1);
+        if (v < 0 || v > INT32_MAX) return missing(r->ctx, key, "a list of token ids");
+        ids[i] = (int32_t)v;
+    }
+    *out = ids;
+    return ASC_OK;
+}
+
+/* A copy of a string; NULL where it is null or absent. */
+static asc_status get_name(reader *r, const asc_json *obj, const char *key, const char **out) {
+    const asc_json *j = asc_json_get(obj, key);
+    *out = NULL;
+    if (asc_json_typeof(j) == ASC_JSON_NULL) return ASC_OK;
+    if (asc_json_typeof(j) != ASC_JSON_STRING) return missing(r->ctx, key, "a string");
+    *out = asc_arena_strdup(&r->arena, asc_json_str(j));
+    return *out != NULL ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
+}
+
+static asc_status get_count(reader *r, const asc_json *obj, const char *key, size_t *out) {
+    int64_t v = asc_json_int(asc_json_get(obj, key), 0);
+    if (v < 0) return missing(r->ctx, key, "a count");
+    *out = (size_t)v;
+    return ASC_OK;
+}
+
+/* {"text"} or {"ids"} or null. */
+static asc_status get_source(reader *r, const asc_json *q, const char *key, asc_view *text, const int32_t **ids, size_t *n) {
+    const asc_json *j = asc_json_get(q, key);
+    if (asc_json_typeof(j) == ASC_JSON_NULL) return ASC_OK;
+    if (asc_json_get(j, "ids") != NULL) return get_ids(r, j, "ids", ids, n);
+    return get_bytes(r, j, "text", text);
+}
+
+static asc_status get_messages(reader *r, const asc_json *list) {
+    size_t n = asc_json_len(list);
+    asc_message *m = asc_arena_alloc(&r->arena, (n + 1) * sizeof *m);
+    asc_status st = ASC_OK;
+    if (m == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < n; i++) {
+        const char *role = NULL;
+        ASC_TRY(get_name(r, asc_json_at(list, i), "role", &role));
+        ASC_TRY(get_bytes(r, asc_json_at(list, i), "content", &m[i].content));
+        if (role == NULL) return missing(r->ctx, "role", "a string");
+        m[i].role = asc_view_of(role);
+    }
+    r->s.request.messages = m;
+    r->s.request.n_messages = n;
+done:
+    return st;
+}
+
+static asc_status get_enums(reader *r, const asc_json *q) {
+    asc_request *o = &r->s.request;
+    const char *features = NULL, *output = NULL, *baseline = NULL, *weights = NULL;
+    asc_status st = ASC_OK;
+    ASC_TRY(get_name(r, q, "features", &features));
+    ASC_TRY(get_name(r, q, "output", &output));
+    ASC_TRY(get_name(r, q, "baseline", &baseline));
+    ASC_TRY(get_name(r, q, "weights", &weights));
+    int f = features != NULL ? asc_features_from_name(features) : -1;
+    int u = output != NULL ? asc_output_from_name(output) : -1;
+    int b = baseline != NULL ? asc_baseline_from_name(baseline) : -1;
+    if (f < 0) return missing(r->ctx, "features", "a kind of feature");
+    if (u < 0) return missing(r->ctx, "output", "logprob, prob or logit");
+    if (b < 0) return missing(r->ctx, "baseline", "a baseline");
+    o->features = (asc_features)f;
+    o->output = (asc_output)u;
+    o->baseline = (asc_baseline)b;
+    if (weights != NULL && strcmp(weights, "stored") == 0) r->s.weights = ASC_WEIGHTS_STORED;
+    if (weights != NULL && strcmp(weights, "expanded") == 0) r->s.weights = ASC_WEIGHTS_EXPANDED;
+done:
+    return st;
+}
+
+static asc_status get_request(reader *r, const asc_json *q) {
+    asc_request *o = &r->s.request;
+    asc_status st = ASC_OK;
+    size_t seed = 0;
+    if (asc_json_typeof(q) != ASC_JSON_OBJECT) return missing(r->ctx, "request", "an object");
+    const asc_json *messages = asc_json_get(asc_json_get(q, "prompt"), "messages");
+    o->struct_size = sizeof *o;
+    if (messages != NULL)
+        ASC_TRY(get_messages(r, messages));
+    else
+        ASC_TRY(get_source(r, q, "prompt", &o->prompt, &o->prompt_ids, &o->n_prompt_ids));
+    ASC_TRY(get_source(r, q, "target", &o->target, &o->target_ids, &o->n_target_ids));
+    ASC_TRY(get_source(r, q, "versus", &o->versus, &o->versus_ids, &o->n_versus_ids));
+    ASC_TRY(get_name(r, q, "method", &o->method));
+    ASC_TRY(get_name(r, q, "rule", &o->rule));
+    ASC_TRY(get_name(r, q, "norm", &o->norm));
+    ASC_TRY(get_name(r, q, "site", &o->site));
+    ASC_TRY(get_count(r, q, "generate", &o->generate));
+    ASC_TRY(get_count(r, q, "steps", &o->steps));
+    ASC_TRY(get_count(r, q, "max_evaluations", &o->max_evaluations));
+    ASC_TRY(get_count(r, q, "memory_bytes", &o->memory_bytes));
+    ASC_TRY(get_count(r, q, "seed", &seed));
+    o->seed = seed;
+    int64_t token = asc_json_int(asc_json_get(q, "baseline_token"), 0);
+    if (token < 0 || token > INT32_MAX) return missing(r->ctx, "baseline_token", "a token id");
+    o->baseline_token = (int32_t)token;
+    o->tolerance = asc_json_num(asc_json_get(q, "tolerance"), 0);
+    o->max_seconds = asc_json_num(asc_json_get(q, "max_seconds"), 0);
+    if (!(o->tolerance >= 0) || !(o->max_seconds >= 0)) return missing(r->ctx, "tolerance", "a number from 0 on");
+    o->compat_captum = asc_json_bool(asc_json_get(q, "compat_captum"), false);
+    ASC_TRY(get_enums(r, q));
+done:
+    return st;
+}
+
+static asc_status get_numbers(reader *r, const asc_json *root) {
+    asc_saved *s = &r->s;
+    const asc_json *features = asc_json_get(root, "features");
+    if (asc_json_typeof(features) != ASC_JSON_ARRAY) return missing(r->ctx, "features", "a list");
+    s->n_features = asc_json_len(features);
+    s->scores = asc_arena_alloc(&r->arena, (s->n_features + 1) * sizeof *s->scores);
+    s->errors = asc_arena_alloc(&r->arena, (s->n_features + 1) * sizeof *s->errors);
+    if (s->scores == NULL || s->errors == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < s->n_features; i++) {
+        s->scores[i] = asc_json_num(asc_json_get(asc_json_at(features, i), "score"), NAN);
+        s->errors[i] = asc_json_num(asc_json_get(asc_json_at(features, i), "error"), NAN);
+    }
+    s->value = asc_json_num(asc_json_get(root, "value"), NAN);
+    s->baseline_value = asc_json_num(asc_json_get(root, "baseline_value"), NAN);
+    return ASC_OK;
+}
+
+static asc_status get_run(reader *r, const asc_json *root) {
+    asc_saved *s = &r->s;
+    asc_status st = ASC_OK;
+    const asc_json *model = asc_json_get(root, "model");
+    ASC_TRY(get_name(r, model, "file", &s->model_file));
+    ASC_TRY(get_name(r, model, "sha256", &s->model_sha256));
+    ASC_TRY(get_name(r, root, "device", &s->device));
+    ASC_TRY(get_name(r, root, "mode", &s->mode));
+    ASC_TRY(get_name(r, root, "isa", &s->isa));
+    ASC_TRY(get_name(r, root, "version", &s->version));
+    if (s->model_file == NULL || s->model_file[0] == '\0') return missing(r->ctx, "model.file", "the name of a file");
+    if (s->model_sha256 == NULL) s->model_sha256 = "";
+    if (s->device == NULL) s->device = "cpu";
+    if (s->mode == NULL) s->mode = "deferred";
+    if (s->isa == NULL) s->isa = "";
+    if (s->version == NULL) s->version = "";
+    int64_t threads = asc_json_int(asc_json_get(root, "threads"), 0);
+    s->n_threads = threads > 0 && threads <= 1024 ? (int)threads : 0;
+    ASC_TRY(get_ids(r, asc_json_get(root, "prompt"), "ids", &s->prompt_ids, &s->n_prompt_ids));
+    ASC_TRY(get_ids(r, asc_json_get(root, "target"), "ids", &s->target_ids, &s->n_target_ids));
+done:
+    return st;
+}
+
+asc_status asc_saved_parse(asc_ctx *ctx, asc_view json, asc_saved **out) {
+    asc_json *root = NULL;
+    saved_box *box = NULL;
+    reader r = {.ctx = ctx};
+    *out = NULL;
+    asc_arena_init(&r.arena, ctx, ASC_MEM_GENERAL);
+    asc_status st = ASC_OK;
+    ASC_TRY(asc_json_parse(ctx, json.ptr, json.len, &root));
+    if (asc_json_typeof(root) != ASC_JSON_OBJECT || asc_json_get(root, "schema") == NULL) {
+        st = missing(ctx, "schema", "there");
+        goto done;
+    }
+    int64_t schema = asc_json_int(asc_json_get(root, "schema"), -1);
+    if (schema != ASC_RESULT_SCHEMA) {
+        ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "the result file has schema %lld; this program knows %d", (long long)schema,
+                 ASC_RESULT_SCHEMA);
+        st = asc_hint(ctx, "use the version of ascribe that wrote it");
+        goto done;
+    }
+    ASC_TRY(get_run(&r, root));
+    ASC_TRY(get_numbers(&r, root));
+    ASC_TRY(get_request(&r, asc_json_get(root, "request")));
+    box = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *box);
+    if (box == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    box->s = r.s;
+    box->arena = r.arena;
+    *out = &box->s;
+done:
+    if (st != ASC_OK) asc_arena_deinit(&r.arena);
+    asc_json_free(root);
+    return st;
+}
+
+void asc_saved_destroy(asc_ctx *ctx, asc_saved *s) {
+    if (s == NULL) return;
+    saved_box *box = (saved_box *)(void *)s;
+    asc_arena_deinit(&box->arena);
+    asc_free(ctx, box);
+}
