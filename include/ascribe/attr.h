@@ -1,7 +1,8 @@
 /* ascribe/attr.h - explaining an output: one request in, one result out.
  *
- * asc_explain ascribes a scalar of the model's output (the log-probability of a target, by default) to features of the
- * prompt (words, by default). Every number in the result carries its error, and a result that did not converge says so.
+ * asc_explain ascribes a scalar of the model's output (the log-probability of a target, by default) to
+ * features of the prompt (words, by default). Every number in the result carries its error, and a result that
+ * did not converge says so.
  */
 #ifndef ASCRIBE_ATTR_H
 #define ASCRIBE_ATTR_H
@@ -12,16 +13,28 @@
 extern "C" {
 #endif
 
-typedef enum asc_features { ASC_FEATURES_WORD, ASC_FEATURES_TOKEN, ASC_FEATURES_SENTENCE, ASC_FEATURES_MESSAGE } asc_features;
+typedef enum asc_features {
+    ASC_FEATURES_WORD,
+    ASC_FEATURES_TOKEN,
+    ASC_FEATURES_SENTENCE,
+    ASC_FEATURES_MESSAGE
+} asc_features;
 
 /* The scalar that is explained, for a target of tokens t_1..t_M:
- * LOGPROB sum of log p(t_j | prompt, t_<j) in nats; PROB its exponential; LOGIT sum of the targets' logits. */
+ * LOGPROB sum of log p(t_j | prompt, t_<j) in nats; PROB its exponential; LOGIT sum of the targets' logits.
+ */
 typedef enum asc_output { ASC_OUTPUT_LOGPROB, ASC_OUTPUT_PROB, ASC_OUTPUT_LOGIT } asc_output;
 
-/* What stands for "this part is not there". AUTO: REMOVE for feature ablation; for integrated gradients EOS (ZERO has no
- * meaning on bias-free RMS-norm models). ZERO and MEAN are embeddings, so only gradient methods take them. */
+/* What stands for "this part is not there". AUTO: REMOVE for feature ablation; for integrated gradients EOS
+ * (ZERO has no meaning on bias-free RMS-norm models). ZERO and MEAN are embeddings, so only gradient methods
+ * take them. */
 typedef enum asc_baseline {
-    ASC_BASELINE_AUTO, ASC_BASELINE_REMOVE, ASC_BASELINE_EOS, ASC_BASELINE_PAD, ASC_BASELINE_TOKEN, ASC_BASELINE_ZERO,
+    ASC_BASELINE_AUTO,
+    ASC_BASELINE_REMOVE,
+    ASC_BASELINE_EOS,
+    ASC_BASELINE_PAD,
+    ASC_BASELINE_TOKEN,
+    ASC_BASELINE_ZERO,
     ASC_BASELINE_MEAN
 } asc_baseline;
 
@@ -29,7 +42,8 @@ typedef struct asc_message {
     asc_view role, content;
 } asc_message;
 
-/* Zero-initialise, set struct_size, then fill in. Text may hold any bytes. Strings are borrowed during the call. */
+/* Zero-initialise, set struct_size, then fill in. Text may hold any bytes. Strings are borrowed during the
+ * call. */
 typedef struct asc_request {
     size_t struct_size;
     const char *method; /* NULL = "feature-ablation"; names: asc_method_at */
@@ -56,27 +70,28 @@ typedef struct asc_request {
     asc_baseline baseline;
     int32_t baseline_token; /* with ASC_BASELINE_TOKEN */
 
-    const char *rule;      /* integrated gradients: NULL = "adaptive"; "gauss-legendre", "riemann-left", ... */
-    size_t steps;          /* of the fixed rules; 0 = 50 */
-    double tolerance;      /* adaptive: relative to the largest score; 0 = 0.01 */
+    const char *rule; /* integrated gradients: NULL = "adaptive"; "gauss-legendre", "riemann-left", ... */
+    size_t steps;     /* of the fixed rules; 0 = 50 */
+    double tolerance; /* adaptive: relative to the largest score; 0 = 0.01 */
     size_t max_evaluations; /* adaptive: gradient evaluations; 0 = 2000 */
-    double max_seconds;    /* adaptive; 0 = no limit */
-    const char *norm;      /* saliency: NULL = "l2"; "signed", "abs" */
-    const char *site;      /* gradient methods: attribute to this site instead of the embeddings; NULL = embeddings */
-    bool compat_captum;    /* give Captum's numbers where they differ (docs/methods.md) */
-    size_t memory_bytes;   /* bound for activations; 0 = 400 MiB. Chooses how many points share a batch */
+    double max_seconds;     /* adaptive; 0 = no limit */
+    const char *norm;       /* saliency: NULL = "l2"; "signed", "abs" */
+    const char
+        *site; /* gradient methods: attribute to this site instead of the embeddings; NULL = embeddings */
+    bool compat_captum;  /* give Captum's numbers where they differ (docs/methods.md) */
+    size_t memory_bytes; /* bound for activations; 0 = 400 MiB. Chooses how many points share a batch */
     uint64_t seed;
-    bool want_sha256;      /* hash the model file into the result (reads all of it) */
-    bool dry_run;          /* price only: scores stay 0 */
+    bool want_sha256; /* hash the model file into the result (reads all of it) */
+    bool dry_run;     /* price only: scores stay 0 */
 } asc_request;
 
 typedef struct asc_feature {
-    char *text;          /* bytes of the prompt, NUL-terminated; may not be valid UTF-8 */
+    char *text; /* bytes of the prompt, NUL-terminated; may not be valid UTF-8 */
     size_t text_len;
-    size_t start, end;   /* bytes of the prompt's text */
+    size_t start, end;            /* bytes of the prompt's text */
     size_t first_token, n_tokens; /* the range of prompt tokens */
-    int64_t message;     /* index of the chat message, -1 = none */
-    double score, error; /* error: bound on |score - true score| */
+    int64_t message;              /* index of the chat message, -1 = none */
+    double score, error;          /* error: bound on |score - true score| */
 } asc_feature;
 
 typedef struct asc_candidate {
@@ -90,18 +105,18 @@ enum { ASC_N_TOP = 5, ASC_MAX_WARNINGS = 16 };
 typedef struct asc_result {
     /* what was asked, resolved */
     const char *method;
-    char *rule;               /* "" unless integrated gradients */
-    size_t steps;             /* nodes of a fixed rule, 0 otherwise */
-    char *options;            /* JSON object of every option as used */
+    char *rule;    /* "" unless integrated gradients */
+    size_t steps;  /* nodes of a fixed rule, 0 otherwise */
+    char *options; /* JSON object of every option as used */
     asc_output output;
     asc_features feature_kind;
-    char *baseline;           /* "remove", "eos (token 2)", "zero", ... */
-    char *prompt;             /* text as tokenised (chat: rendered) */
+    char *baseline; /* "remove", "eos (token 2)", "zero", ... */
+    char *prompt;   /* text as tokenised (chat: rendered) */
     size_t prompt_len;
     int32_t *prompt_ids;
     size_t *token_start, *token_end; /* bytes of prompt, per token */
     size_t n_prompt;
-    char *target, *versus;    /* text; versus "" if none */
+    char *target, *versus; /* text; versus "" if none */
     size_t target_len, versus_len;
     int32_t *target_ids, *versus_ids;
     size_t n_target, n_versus;
@@ -109,16 +124,17 @@ typedef struct asc_result {
     size_t n_top;
     /* numbers */
     double value, baseline_value;
-    double target_prob;       /* probability of the whole target */
-    double *scores, *score_errors; /* per prompt token; for grouped ablation a group's score stands at its first token */
+    double target_prob; /* probability of the whole target */
+    double *scores,
+        *score_errors; /* per prompt token; for grouped ablation a group's score stands at its first token */
     asc_feature *features;
     size_t n_features;
-    double sum, residual;     /* residual = sum - (value - baseline_value) */
-    bool complete;            /* the method promises sum = value - baseline_value */
-    double error_bound;       /* largest over the features */
+    double sum, residual; /* residual = sum - (value - baseline_value) */
+    bool complete;        /* the method promises sum = value - baseline_value */
+    double error_bound;   /* largest over the features */
     bool converged;
-    size_t panels;            /* adaptive rule */
-    double noise_floor;       /* adaptive rule: f32 noise of one score; 0 if not estimated */
+    size_t panels;                  /* adaptive rule */
+    double noise_floor;             /* adaptive rule: f32 noise of one score; 0 if not estimated */
     uint64_t n_forward, n_backward; /* evaluations of single prompts */
     double seconds;
     size_t peak_bytes, predicted_peak_bytes;
@@ -139,14 +155,14 @@ ASC_API void asc_result_destroy(asc_ctx *ctx, asc_result *r); /* NULL is accepte
 
 /* The methods. */
 typedef struct asc_method_info {
-    const char *name;       /* "integrated-gradients" */
-    const char *captum;     /* Captum's class, "" if none */
-    const char *doc;        /* one line */
+    const char *name;   /* "integrated-gradients" */
+    const char *captum; /* Captum's class, "" if none */
+    const char *doc;    /* one line */
     const char *formula;
     const char *paper;
-    const char *axioms;     /* what the scores promise */
-    const char *cost;       /* in forward and backward passes */
-    const char *options;    /* request options it reads, comma-separated */
+    const char *axioms;      /* what the scores promise */
+    const char *cost;        /* in forward and backward passes */
+    const char *options;     /* request options it reads, comma-separated */
     const char *differences; /* from Captum */
 } asc_method_info;
 ASC_API const asc_method_info *asc_method_at(size_t i); /* NULL when i is past the last */

@@ -28,15 +28,17 @@ typedef struct asc_model_info {
     const char *architecture;
     const char *name; /* general.name, "" if absent */
     int64_t n_layers, d_model, n_heads, n_kv_heads, head_dim, d_ff, n_vocab, context_length;
-    int64_t n_params;          /* all stored elements */
-    int64_t n_params_blocks;   /* outside the embedding table and the head */
+    int64_t n_params;        /* all stored elements */
+    int64_t n_params_blocks; /* outside the embedding table and the head */
     size_t file_bytes;
-    bool scale_free; /* RMS norms and no biases: the path from a zero baseline has no meaning (docs/methods.md) */
+    bool scale_free; /* RMS norms and no biases: the path from a zero baseline has no meaning
+                        (docs/methods.md) */
     bool tied_head;
 } asc_model_info;
 
-/* Opens a GGUF file, checks it and its tokenizer. Errors name file, key or tensor: NOT_FOUND, INVALID_ARGUMENT,
- * UNIMPLEMENTED (architecture, type or feature, by name), DATA_LOSS, RESOURCE_EXHAUSTED. *out is NULL on failure. */
+/* Opens a GGUF file, checks it and its tokenizer. Errors name file, key or tensor: NOT_FOUND,
+ * INVALID_ARGUMENT, UNIMPLEMENTED (architecture, type or feature, by name), DATA_LOSS, RESOURCE_EXHAUSTED.
+ * *out is NULL on failure. */
 ASC_API ASC_MUST_USE asc_status asc_model_open(asc_ctx *ctx, const char *path, const asc_model_options *opts,
                                                asc_model **out);
 ASC_API void asc_model_close(asc_model *m); /* NULL is accepted */
@@ -50,10 +52,11 @@ ASC_API ASC_MUST_USE asc_status asc_model_sha256(asc_model *m, const char **out)
 /* Every site of the model, "embed", "blocks.0.attn.out", ...; false when i is past the last. */
 ASC_API bool asc_model_site(const asc_model *m, size_t i, char *out, size_t out_size);
 
-/* Logits after each of the last n_rows of n ids (n >= n_rows >= 1): out is [n_rows, n_vocab]. No token is added.
- * Errors: INVALID_ARGUMENT (no ids, id out of range), OUT_OF_RANGE (longer than the model's context), DATA_LOSS (weights
- * hold NaN or infinity, the tensor is named), CANCELLED. */
-ASC_API ASC_MUST_USE asc_status asc_model_logits(asc_model *m, const int32_t *ids, size_t n, size_t n_rows, float *out);
+/* Logits after each of the last n_rows of n ids (n >= n_rows >= 1): out is [n_rows, n_vocab]. No token is
+ * added. Errors: INVALID_ARGUMENT (no ids, id out of range), OUT_OF_RANGE (longer than the model's context),
+ * DATA_LOSS (weights hold NaN or infinity, the tensor is named), CANCELLED. */
+ASC_API ASC_MUST_USE asc_status asc_model_logits(asc_model *m, const int32_t *ids, size_t n, size_t n_rows,
+                                                 float *out);
 
 /* Called for each new token with its id and log-probability; false stops. */
 typedef bool (*asc_on_token)(void *self, int32_t id, double logprob);
@@ -61,18 +64,19 @@ typedef bool (*asc_on_token)(void *self, int32_t id, double logprob);
 typedef struct asc_generate_options {
     size_t struct_size;
     size_t max_tokens;
-    bool ignore_eos;     /* go on after an end token */
-    double temperature;  /* 0 = greedy: the largest logit, the smallest id among equals */
-    int top_k;           /* 0 = all; with temperature > 0 */
+    bool ignore_eos;    /* go on after an end token */
+    double temperature; /* 0 = greedy: the largest logit, the smallest id among equals */
+    int top_k;          /* 0 = all; with temperature > 0 */
     uint64_t seed;
     asc_on_token on_token;
     void *self;
 } asc_generate_options;
 
-/* Continues ids. out_ids holds opts->max_tokens entries, *out_n is how many were written (an end token included).
- * Errors as asc_model_logits. */
-ASC_API ASC_MUST_USE asc_status asc_generate(asc_model *m, const int32_t *ids, size_t n, const asc_generate_options *opts,
-                                             int32_t *out_ids, size_t *out_n);
+/* Continues ids. out_ids holds opts->max_tokens entries, *out_n is how many were written (an end token
+ * included). Errors as asc_model_logits. */
+ASC_API ASC_MUST_USE asc_status asc_generate(asc_model *m, const int32_t *ids, size_t n,
+                                             const asc_generate_options *opts, int32_t *out_ids,
+                                             size_t *out_n);
 
 #ifdef __cplusplus
 }

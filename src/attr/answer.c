@@ -1,4 +1,5 @@
-/* answer.c - what is explained: the target tokens (given, or chosen by the model) and the model's own next tokens. */
+/* answer.c - what is explained: the target tokens (given, or chosen by the model) and the model's own next
+ * tokens. */
 #include "method.h"
 #include "view.h"
 #include <math.h>
@@ -22,11 +23,12 @@ static asc_status text_of(asc_job *j, const int32_t *ids, size_t n, char **out, 
     return st;
 }
 
-/* Written together, prompt and target may split into other tokens than apart; then the model never sees the seam that the
- * score is about, so it is refused. Only for a prompt given as text. */
+/* Written together, prompt and target may split into other tokens than apart; then the model never sees the
+ * seam that the score is about, so it is refused. Only for a prompt given as text. */
 static asc_status check_seam(asc_job *j, asc_view target, const asc_token *t, size_t n, const char *what) {
     asc_ctx *ctx = j->ctx;
-    if (j->req->prompt.ptr == NULL || asc_tokenizer_get_info(asc_model_tokenizer(j->m)).add_space_prefix) return ASC_OK;
+    if (j->req->prompt.ptr == NULL || asc_tokenizer_get_info(asc_model_tokenizer(j->m)).add_space_prefix)
+        return ASC_OK;
     asc_strbuf both;
     asc_token *all = NULL;
     size_t n_all = 0;
@@ -35,16 +37,20 @@ static asc_status check_seam(asc_job *j, asc_view target, const asc_token *t, si
     asc_strbuf_addv(&both, target);
     asc_status st = asc_strbuf_status(&both);
     asc_tokenize_options o = {.struct_size = sizeof o, .add_bos_eos = true};
-    if (st == ASC_OK) st = asc_tokenize(ctx, asc_model_tokenizer(j->m), asc_strbuf_view(&both), &o, &all, &n_all);
+    if (st == ASC_OK)
+        st = asc_tokenize(ctx, asc_model_tokenizer(j->m), asc_strbuf_view(&both), &o, &all, &n_all);
     if (st == ASC_OK) {
         size_t p = j->r->n_prompt;
         bool same = n_all >= p + n && (p == 0 || all[p - 1].id == j->r->prompt_ids[p - 1]);
         for (size_t i = 0; same && i < n; i++) same = all[p + i].id == t[i].id;
         if (!same) {
             bool space = j->req->prompt.len > 0 && j->req->prompt.ptr[j->req->prompt.len - 1] == ' ';
-            st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the %s's tokens merge with the prompt's last token", what);
-            asc_hint(ctx, space ? "move the space: end the prompt without it and begin the target with it"
-                                : "begin the %s at a token border (often with a space), or give token ids", what);
+            st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the %s's tokens merge with the prompt's last token",
+                          what);
+            asc_hint(ctx,
+                     space ? "move the space: end the prompt without it and begin the target with it"
+                           : "begin the %s at a token border (often with a space), or give token ids",
+                     what);
         }
     }
     asc_tokens_free(ctx, all);
@@ -59,7 +65,8 @@ static asc_status from_text(asc_job *j, asc_view text, const char *what, int32_t
     asc_status st = asc_tokenize(ctx, asc_model_tokenizer(j->m), text, NULL, &t, &n);
     if (st == ASC_OK && n == 0) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the %s is empty", what);
-        st = asc_hint(ctx, "give at least one character, or leave it out to explain the model's own next token");
+        st = asc_hint(ctx,
+                      "give at least one character, or leave it out to explain the model's own next token");
     }
     if (st == ASC_OK) st = check_seam(j, text, t, n, what);
     int32_t *ids = st == ASC_OK ? asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *ids) : NULL;
@@ -81,7 +88,8 @@ static asc_status by_generation(asc_job *j, size_t count) {
     asc_generate_options o = {.struct_size = sizeof o, .max_tokens = count};
     asc_status st = asc_generate(j->m, r->prompt_ids, r->n_prompt, &o, ids, &n);
     asc_tokenizer_info tk = asc_tokenizer_get_info(asc_model_tokenizer(j->m));
-    if (st == ASC_OK && n > 1 && (ids[n - 1] == tk.eos || ids[n - 1] == tk.eot)) n--; /* the answer without its end mark */
+    if (st == ASC_OK && n > 1 && (ids[n - 1] == tk.eos || ids[n - 1] == tk.eot))
+        n--; /* the answer without its end mark */
     if (st == ASC_OK) st = copy_ids(j, ids, n, &r->target_ids, &r->n_target);
     asc_free(ctx, ids);
     return st;
@@ -146,7 +154,8 @@ asc_status asc_job_targets(asc_job *j) {
     ASC_TRY(text_of(j, r->versus_ids, r->n_versus, &r->versus, &r->versus_len));
     size_t longest = r->n_target > r->n_versus ? r->n_target : r->n_versus;
     if ((uint64_t)(r->n_prompt + longest) > (uint64_t)j->m->decoder.cfg.context + 1) {
-        ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "prompt and target together have %zu tokens; this model's context is %lld",
+        ASC_FAIL(ctx, ASC_OUT_OF_RANGE,
+                 "prompt and target together have %zu tokens; this model's context is %lld",
                  r->n_prompt + longest, (long long)j->m->decoder.cfg.context);
         st = asc_hint(ctx, "shorten the prompt or the target");
     }

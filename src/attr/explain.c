@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Per-token scores of a gradient method to features: a feature is the sum of its tokens, or the 2-norm over all of its
- * columns when the scores are 2-norms. */
+/* Per-token scores of a gradient method to features: a feature is the sum of its tokens, or the 2-norm over
+ * all of its columns when the scores are 2-norms. */
 static void group_scores(asc_job *j) {
     asc_result *r = j->r;
-    bool norm = strcmp(r->method, "saliency") == 0 && (j->req->norm == NULL || strcmp(j->req->norm, "l2") == 0);
+    bool norm =
+        strcmp(r->method, "saliency") == 0 && (j->req->norm == NULL || strcmp(j->req->norm, "l2") == 0);
     for (size_t i = 0; i < r->n_features; i++) {
         asc_feature *f = &r->features[i];
         double s = 0.0, e = 0.0;
@@ -30,7 +31,8 @@ static void sums(asc_job *j) {
     r->complete = j->method->complete;
     for (size_t i = 0; i < r->n_features; i++) {
         r->sum += r->features[i].score;
-        if (!(r->features[i].error <= r->error_bound)) r->error_bound = r->features[i].error; /* NaN = unknown wins */
+        if (!(r->features[i].error <= r->error_bound))
+            r->error_bound = r->features[i].error; /* NaN = unknown wins */
     }
     r->residual = r->sum - (r->value - r->baseline_value);
 }
@@ -164,7 +166,8 @@ static asc_status price_only(asc_job *j) {
     asc_status st = asc_job_batch(j, r->n_prompt, (size_t)fmax(forward, gradient), gradient > 0.0, &batch);
     if (st != ASC_OK) return st;
     double tokens = (double)(r->n_prompt + r->n_target + r->n_versus) - 1.0;
-    double n = (double)j->m->info.n_params_blocks, head = (double)j->m->decoder.cfg.n_vocab * (double)j->m->decoder.cfg.d_model;
+    double n = (double)j->m->info.n_params_blocks,
+           head = (double)j->m->decoder.cfg.n_vocab * (double)j->m->decoder.cfg.d_model;
     double per = 2.0 * n * tokens + 2.0 * head * (double)(r->n_target + r->n_versus);
     r->flops = per * (forward + 2.0 * gradient);
     r->n_forward = (uint64_t)(forward + gradient);
@@ -182,7 +185,8 @@ asc_status asc_explain(asc_model *m, const asc_request *req, asc_result **out) {
     uint64_t t0 = asc_now_ns();
     *out = NULL;
     if (req == NULL || req->struct_size != sizeof *req)
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "explain: the request's struct_size is not that of this library");
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                        "explain: the request's struct_size is not that of this library");
     double flops0 = asc_exec_stats_of(ctx).flops;
     ASC_TRY(asc_job_init(&j, m, req));
     asc_result *r = j.r;

@@ -28,8 +28,10 @@ static asc_status all_values(asc_job *j, double *values) {
     asc_ctx *ctx = j->ctx;
     size_t p = j->r->n_prompt, n = j->n_groups + 1, bytes;
     asc_status st = ASC_OK;
-    int32_t *ids = asc_mul_size(n, p + 1, &bytes) ? asc_calloc(ctx, ASC_MEM_GENERAL, bytes, sizeof *ids) : NULL;
-    size_t *len = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *len), *who = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *who);
+    int32_t *ids =
+        asc_mul_size(n, p + 1, &bytes) ? asc_calloc(ctx, ASC_MEM_GENERAL, bytes, sizeof *ids) : NULL;
+    size_t *len = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *len),
+           *who = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *who);
     double *out = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *out);
     int32_t *row = asc_calloc(ctx, ASC_MEM_GENERAL, p + 1, sizeof *row);
     if (ids == NULL || len == NULL || who == NULL || out == NULL || row == NULL) {
@@ -83,15 +85,18 @@ static void price(const asc_job *j, double *n_forward, double *n_gradient) {
 }
 
 const asc_method asc_method_feature_ablation = {
-    .info = {.name = "feature-ablation",
-             .captum = "FeatureAblation",
-             .doc = "how much the output falls without each word: one forward pass per feature",
-             .formula = "score_i = f(prompt) - f(prompt without feature i)",
-             .paper = "Zeiler and Fergus, Visualizing and Understanding Convolutional Networks, ECCV 2014 (occlusion)",
-             .axioms = "dummy (a feature that changes nothing scores 0); the scores need not add up to the total",
-             .cost = "n features + 2 forward passes",
-             .options = "features, baseline (remove, eos, pad, token:ID), output",
-             .differences = "removes tokens by default where Captum replaces them; --baseline token:ID is Captum's way"},
+    .info =
+        {.name = "feature-ablation",
+         .captum = "FeatureAblation",
+         .doc = "how much the output falls without each word: one forward pass per feature",
+         .formula = "score_i = f(prompt) - f(prompt without feature i)",
+         .paper =
+             "Zeiler and Fergus, Visualizing and Understanding Convolutional Networks, ECCV 2014 (occlusion)",
+         .axioms = "dummy (a feature that changes nothing scores 0); the scores need not add up to the total",
+         .cost = "n features + 2 forward passes",
+         .options = "features, baseline (remove, eos, pad, token:ID), output",
+         .differences =
+             "removes tokens by default where Captum replaces them; --baseline token:ID is Captum's way"},
     .needs_baseline = true,
     .auto_baseline = ASC_BASELINE_REMOVE,
     .run = run,

@@ -1,6 +1,6 @@
 /* features.c - groups prompt tokens into what the user asked about: tokens, words, sentences, messages.
- * Tokens that no user wrote (a begin token, a chat template's own text) are in no feature, except with token features:
- * they are never perturbed, so scores speak of the text alone. */
+ * Tokens that no user wrote (a begin token, a chat template's own text) are in no feature, except with token
+ * features: they are never perturbed, so scores speak of the text alone. */
 #include "method.h"
 #include "view.h"
 #include <string.h>
@@ -28,13 +28,14 @@ static int64_t message_at(const asc_chat_text *chat, size_t byte, bool *content)
 static void add_group(asc_job *j, size_t first, size_t last, int64_t message) {
     asc_result *r = j->r;
     j->group_message[j->n_groups] = message;
-    j->groups[j->n_groups++] = (asc_token_group){.first = first, .last = last, .start = r->token_start[first],
-                                                 .end = r->token_end[last - 1]};
+    j->groups[j->n_groups++] = (asc_token_group){
+        .first = first, .last = last, .start = r->token_start[first], .end = r->token_end[last - 1]};
 }
 
 static asc_status by_token(asc_job *j, const asc_chat_text *chat) {
     bool content;
-    for (size_t i = 0; i < j->r->n_prompt; i++) add_group(j, i, i + 1, message_at(chat, j->r->token_start[i], &content));
+    for (size_t i = 0; i < j->r->n_prompt; i++)
+        add_group(j, i, i + 1, message_at(chat, j->r->token_start[i], &content));
     return ASC_OK;
 }
 
@@ -68,7 +69,8 @@ static asc_status by_segment(asc_job *j, const asc_chat_text *chat, asc_segment_
     for (size_t i = 0; i < r->n_prompt; i++)
         t[i] = (asc_token){.id = r->prompt_ids[i], .start = r->token_start[i], .end = r->token_end[i]};
     ASC_TRY(asc_segment(ctx, text, unit, &spans, &n_spans));
-    ASC_TRY(asc_group_tokens(ctx, asc_model_tokenizer(j->m), text, t, r->n_prompt, spans, n_spans, &groups, &n));
+    ASC_TRY(
+        asc_group_tokens(ctx, asc_model_tokenizer(j->m), text, t, r->n_prompt, spans, n_spans, &groups, &n));
     for (size_t g = 0; g < n; g++) { /* cut at message borders; keep what a user wrote */
         for (size_t i = groups[g].first; i < groups[g].last;) {
             bool content, other;
@@ -95,9 +97,14 @@ static asc_status fill_features(asc_job *j) {
     for (size_t i = 0; i < j->n_groups; i++) {
         const asc_token_group *g = &j->groups[i];
         asc_feature *f = &r->features[i];
-        *f = (asc_feature){.start = g->start, .end = g->end, .first_token = g->first, .n_tokens = g->last - g->first,
-                           .message = j->group_message[i], .text_len = g->end - g->start};
-        f->text = asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_make(r->prompt + g->start, g->end - g->start));
+        *f = (asc_feature){.start = g->start,
+                           .end = g->end,
+                           .first_token = g->first,
+                           .n_tokens = g->last - g->first,
+                           .message = j->group_message[i],
+                           .text_len = g->end - g->start};
+        f->text =
+            asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_make(r->prompt + g->start, g->end - g->start));
         if (f->text == NULL) return ASC_RESOURCE_EXHAUSTED;
         r->n_features = i + 1;
         for (size_t k = g->first; k < g->last; k++) j->active[k] = true;
@@ -110,10 +117,18 @@ asc_status asc_job_features(asc_job *j, const asc_chat_text *chat) {
     if (st != ASC_OK) return st;
     j->r->feature_kind = j->req->features;
     switch (j->req->features) {
-    case ASC_FEATURES_TOKEN: st = by_token(j, chat); break;
-    case ASC_FEATURES_WORD: st = by_segment(j, chat, ASC_SEGMENT_WORD); break;
-    case ASC_FEATURES_SENTENCE: st = by_segment(j, chat, ASC_SEGMENT_SENTENCE); break;
-    case ASC_FEATURES_MESSAGE: st = by_message(j, chat); break;
+    case ASC_FEATURES_TOKEN:
+        st = by_token(j, chat);
+        break;
+    case ASC_FEATURES_WORD:
+        st = by_segment(j, chat, ASC_SEGMENT_WORD);
+        break;
+    case ASC_FEATURES_SENTENCE:
+        st = by_segment(j, chat, ASC_SEGMENT_SENTENCE);
+        break;
+    case ASC_FEATURES_MESSAGE:
+        st = by_message(j, chat);
+        break;
     }
     if (st == ASC_OK && j->n_groups == 0) {
         ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "the prompt has no words to ascribe to");

@@ -1,4 +1,5 @@
-/* gradients.c - gradients of the scalar, at the prompt and at points between a baseline and the prompt, in batches. */
+/* gradients.c - gradients of the scalar, at the prompt and at points between a baseline and the prompt, in
+ * batches. */
 #include "exec.h"
 #include "method.h"
 #include <math.h>
@@ -23,9 +24,11 @@ static asc_tensor *mean_row(asc_job *j) {
         int64_t n = v - at < 2048 ? v - at : 2048;
         for (int64_t i = 0; i < n; i++) ids[i] = (int32_t)(at + i);
         asc_scope_begin(ctx);
-        asc_tensor *part = asc_sum(ctx, asc_gather(ctx, d->embed, asc_from_i32(ctx, ASC_SHAPE(n), ids)), 1, axis, true);
+        asc_tensor *part =
+            asc_sum(ctx, asc_gather(ctx, d->embed, asc_from_i32(ctx, ASC_SHAPE(n), ids)), 1, axis, true);
         sum = sum == NULL ? part : asc_add(ctx, sum, part);
-        if (asc_run(ctx, &sum, 1) != ASC_OK) return (void)scope_end(ctx, ASC_OK), asc_graph_poison(asc_graph_of(ctx));
+        if (asc_run(ctx, &sum, 1) != ASC_OK)
+            return (void)scope_end(ctx, ASC_OK), asc_graph_poison(asc_graph_of(ctx));
         asc_keep(ctx, sum);
         asc_tensor_detach(sum);
         if (scope_end(ctx, ASC_OK) != ASC_OK) return asc_graph_poison(asc_graph_of(ctx));
@@ -46,14 +49,16 @@ static asc_tensor *start_of_path(asc_job *j, asc_tensor *x) {
     if (j->baseline == ASC_BASELINE_ZERO) return rest;
     int32_t id = j->baseline_id;
     int64_t d = j->m->decoder.cfg.d_model;
-    asc_tensor *row = j->baseline == ASC_BASELINE_MEAN ? mean_row(j)
-                                                       : asc_gather(ctx, j->m->decoder.embed, asc_from_i32(ctx, ASC_SHAPE(1), &id));
+    asc_tensor *row = j->baseline == ASC_BASELINE_MEAN
+                          ? mean_row(j)
+                          : asc_gather(ctx, j->m->decoder.embed, asc_from_i32(ctx, ASC_SHAPE(1), &id));
     asc_tensor *gone = asc_shift(ctx, asc_neg(ctx, keep), 1.0);
     return asc_add(ctx, rest, asc_mul(ctx, asc_reshape(ctx, row, ASC_SHAPE(1, d)), gone));
 }
 
 /* One batch of points; x and x0 [P,D] have values already. */
-static asc_status batch_at(asc_job *j, asc_tensor *x, asc_tensor *x0, const double *alphas, size_t n, double *f, double *g) {
+static asc_status batch_at(asc_job *j, asc_tensor *x, asc_tensor *x0, const double *alphas, size_t n,
+                           double *f, double *g) {
     asc_ctx *ctx = j->ctx;
     int64_t b = (int64_t)n;
     int axis[] = {-1};
@@ -86,7 +91,8 @@ asc_status asc_job_path(asc_job *j, const double *alphas, size_t n, double *f, d
         size_t b = n - done < batch ? n - done : batch;
         st = batch_at(j, ends[0], ends[1], alphas + done, b, f + done, g != NULL ? g + done * p : NULL);
         for (size_t i = done * p; st == ASC_OK && i < (done + b) * p; i++) {
-            if ((g != NULL && !isfinite(g[i])) || !isfinite(f[i / p])) st = asc_model_explain_nan(j->m, "a gradient");
+            if ((g != NULL && !isfinite(g[i])) || !isfinite(f[i / p]))
+                st = asc_model_explain_nan(j->m, "a gradient");
         }
         if (st != ASC_OK) break;
         done += b;
@@ -112,16 +118,19 @@ static asc_tensor *catch_site(void *self, asc_site site, int64_t layer, asc_tens
 /* Per-row reduction of a [T,D] array kept on the host in f64. */
 static double reduce(const double *row, int64_t d, const char *norm) {
     double s = 0.0;
-    for (int64_t i = 0; i < d; i++) s += strcmp(norm, "l2") == 0 ? row[i] * row[i] : strcmp(norm, "abs") == 0 ? fabs(row[i]) : row[i];
+    for (int64_t i = 0; i < d; i++)
+        s += strcmp(norm, "l2") == 0 ? row[i] * row[i] : strcmp(norm, "abs") == 0 ? fabs(row[i]) : row[i];
     return strcmp(norm, "l2") == 0 ? sqrt(s) : s;
 }
 
-static asc_status reduce_all(asc_job *j, asc_tensor *grad, asc_tensor *act, const char *norm, double *saliency, double *times) {
+static asc_status reduce_all(asc_job *j, asc_tensor *grad, asc_tensor *act, const char *norm,
+                             double *saliency, double *times) {
     asc_ctx *ctx = j->ctx;
     int64_t t = grad->shape.dims[1], d = grad->shape.dims[2];
     size_t n = (size_t)(t * d), p = j->r->n_prompt;
     asc_status st = ASC_OK;
-    double *g = asc_calloc(ctx, ASC_MEM_SCRATCH, n, sizeof *g), *a = asc_calloc(ctx, ASC_MEM_SCRATCH, n, sizeof *a);
+    double *g = asc_calloc(ctx, ASC_MEM_SCRATCH, n, sizeof *g),
+           *a = asc_calloc(ctx, ASC_MEM_SCRATCH, n, sizeof *a);
     if (g == NULL || a == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;

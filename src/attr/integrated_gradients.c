@@ -1,5 +1,6 @@
 /* integrated_gradients.c - the gradient integrated along the straight path from a baseline to the prompt.
- * Fixed rules are Captum's; the default rule refines itself until the result is under its tolerance (adaptive.h). */
+ * Fixed rules are Captum's; the default rule refines itself until the result is under its tolerance
+ * (adaptive.h). */
 #include "adaptive.h"
 #include "method.h"
 #include "quadrature.h"
@@ -14,8 +15,9 @@ static asc_status find_rule(asc_job *j, asc_rule *out) {
     int r = asc_rule_from_name(j->req->rule != NULL ? j->req->rule : "adaptive");
     if (r < 0) {
         ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "unknown rule '%.40s'", j->req->rule);
-        return asc_hint(j->ctx, "use one of: adaptive, gauss-legendre, riemann-left, riemann-right, riemann-middle, "
-                                "riemann-trapezoid");
+        return asc_hint(j->ctx,
+                        "use one of: adaptive, gauss-legendre, riemann-left, riemann-right, riemann-middle, "
+                        "riemann-trapezoid");
     }
     *out = (asc_rule)r;
     j->r->rule = asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_of(asc_rule_name(*out)));
@@ -46,7 +48,8 @@ static asc_status fixed(asc_job *j, asc_rule rule) {
     asc_result *r = j->r;
     size_t n = steps_of(j), p = r->n_prompt, bytes;
     asc_status st = ASC_OK;
-    double *x = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *x), *w = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *w);
+    double *x = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *x),
+           *w = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *w);
     double *f = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *f);
     double *g = asc_mul_size(n, p, &bytes) ? asc_calloc(ctx, ASC_MEM_GENERAL, bytes, sizeof *g) : NULL;
     r->steps = n;
@@ -58,7 +61,8 @@ static asc_status fixed(asc_job *j, asc_rule rule) {
     ASC_TRY(ends(j));
     ASC_TRY(asc_job_path(j, x, n, f, g));
     /* Captum's trapezoid divides by n instead of n - 1, so its weights add up to (n - 1) / n. */
-    double factor = j->req->compat_captum && rule == ASC_RULE_RIEMANN_TRAPEZOID ? ((double)n - 1.0) / (double)n : 1.0;
+    double factor =
+        j->req->compat_captum && rule == ASC_RULE_RIEMANN_TRAPEZOID ? ((double)n - 1.0) / (double)n : 1.0;
     for (size_t t = 0; t < p; t++) {
         double s = 0.0;
         for (size_t i = 0; i < n; i++) s += w[i] * g[i * p + t];
@@ -70,11 +74,15 @@ static asc_status fixed(asc_job *j, asc_rule rule) {
     double gap = fabs(sum - (r->value - r->baseline_value));
     r->converged = gap <= tolerance_of(j) * largest;
     if (!r->converged)
-        ASC_TRY(asc_job_warn(j, "not converged: the scores add up to %.4g, the output changes by %.4g; a fixed rule gives no "
-                                "error per score. Use --rule adaptive, or feature-ablation", sum, r->value - r->baseline_value));
+        ASC_TRY(asc_job_warn(
+            j,
+            "not converged: the scores add up to %.4g, the output changes by %.4g; a fixed rule gives no "
+            "error per score. Use --rule adaptive, or feature-ablation",
+            sum, r->value - r->baseline_value));
     if (r->converged)
-        ASC_TRY(asc_job_warn(j, "a fixed rule gives no error per score; a small residual alone does not prove it converged "
-                                "(--rule adaptive does)"));
+        ASC_TRY(asc_job_warn(
+            j, "a fixed rule gives no error per score; a small residual alone does not prove it converged "
+               "(--rule adaptive does)"));
 done:
     asc_free(ctx, x);
     asc_free(ctx, w);
@@ -95,8 +103,11 @@ static asc_status adaptive(asc_job *j) {
     asc_status st = asc_job_batch(j, r->n_prompt, 64, true, &batch);
     if (st != ASC_OK) return st;
     asc_adaptive_options o = {.tolerance = tolerance_of(j),
-                              .max_evaluations = j->req->max_evaluations > 0 ? j->req->max_evaluations : DEFAULT_EVALUATIONS,
-                              .max_seconds = j->req->max_seconds, .noise = asc_job_gradient_noise(j, 1.0), .batch = batch};
+                              .max_evaluations =
+                                  j->req->max_evaluations > 0 ? j->req->max_evaluations : DEFAULT_EVALUATIONS,
+                              .max_seconds = j->req->max_seconds,
+                              .noise = asc_job_gradient_noise(j, 1.0),
+                              .batch = batch};
     st = asc_adaptive_integrate(ctx, integrand, j, r->n_prompt, &o, r->scores, r->score_errors, &a);
     if (st != ASC_OK) return st;
     r->value = a.f1;
@@ -108,8 +119,11 @@ static asc_status adaptive(asc_job *j) {
     char more[96] = "more --max-evaluations";
     if (a.estimated_evaluations > 0.0)
         snprintf(more, sizeof more, "--max-evaluations %.0f (an estimate)", a.estimated_evaluations);
-    return asc_job_warn(j, "not converged after %zu gradient evaluations: largest error %.3g of largest score %.3g. What would "
-                           "work: feature-ablation, another baseline, or %s", a.evaluations, a.largest_error, largest_score(r), more);
+    return asc_job_warn(
+        j,
+        "not converged after %zu gradient evaluations: largest error %.3g of largest score %.3g. What would "
+        "work: feature-ablation, another baseline, or %s",
+        a.evaluations, a.largest_error, largest_score(r), more);
 }
 
 static asc_status run(asc_job *j) {
@@ -122,22 +136,30 @@ static asc_status run(asc_job *j) {
 static void price(const asc_job *j, double *n_forward, double *n_gradient) {
     bool is_adaptive = j->req->rule == NULL || strcmp(j->req->rule, "adaptive") == 0;
     *n_forward = is_adaptive ? 0.0 : 2.0;
-    *n_gradient = is_adaptive ? (double)(j->req->max_evaluations > 0 ? j->req->max_evaluations : DEFAULT_EVALUATIONS)
-                              : (double)steps_of(j);
+    *n_gradient = is_adaptive
+                      ? (double)(j->req->max_evaluations > 0 ? j->req->max_evaluations : DEFAULT_EVALUATIONS)
+                      : (double)steps_of(j);
 }
 
 const asc_method asc_method_integrated_gradients = {
-    .info = {.name = "integrated-gradients",
-             .captum = "IntegratedGradients (on embeddings: LayerIntegratedGradients)",
-             .doc = "the gradient integrated from a baseline to the prompt; refines itself until its error is known and small",
-             .formula = "score_t = integral over alpha in [0,1] of sum_d (x_td - x'_td) d f(x' + alpha (x - x')) / d x_td",
-             .paper = "Sundararajan, Taly, Yan, Axiomatic Attribution for Deep Networks, ICML 2017",
-             .axioms = "completeness (scores add up to value - baseline value), dummy, linearity, implementation invariance",
-             .cost = "fixed rules: steps forward and backward passes and 2 forward; adaptive: up to max-evaluations",
-             .options = "features, baseline (eos, pad, zero, mean, token:ID), rule, steps, tolerance, max-evaluations, "
-                        "max-seconds, output, compat",
-             .differences = "adaptive by default; weights of every rule add up to 1 (Captum's trapezoid: (n-1)/n, "
-                            "--compat captum)"},
+    .info =
+        {.name = "integrated-gradients",
+         .captum = "IntegratedGradients (on embeddings: LayerIntegratedGradients)",
+         .doc = "the gradient integrated from a baseline to the prompt; refines itself until its error is "
+                "known and small",
+         .formula = "score_t = integral over alpha in [0,1] of sum_d (x_td - x'_td) d f(x' + alpha (x - x')) "
+                    "/ d x_td",
+         .paper = "Sundararajan, Taly, Yan, Axiomatic Attribution for Deep Networks, ICML 2017",
+         .axioms = "completeness (scores add up to value - baseline value), dummy, linearity, implementation "
+                   "invariance",
+         .cost =
+             "fixed rules: steps forward and backward passes and 2 forward; adaptive: up to max-evaluations",
+         .options =
+             "features, baseline (eos, pad, zero, mean, token:ID), rule, steps, tolerance, max-evaluations, "
+             "max-seconds, output, compat",
+         .differences =
+             "adaptive by default; weights of every rule add up to 1 (Captum's trapezoid: (n-1)/n, "
+             "--compat captum)"},
     .by_gradient = true,
     .needs_baseline = true,
     .complete = true,

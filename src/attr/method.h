@@ -1,6 +1,6 @@
 /* method.h - what a method is inside the library, and the job it works on.
- * A method is one file with a const descriptor, listed once in methods.def; the command line, docs and tests read the
- * descriptors. To add one: the file and the line.
+ * A method is one file with a const descriptor, listed once in methods.def; the command line, docs and tests
+ * read the descriptors. To add one: the file and the line.
  */
 #ifndef ASC_METHOD_H
 #define ASC_METHOD_H
@@ -21,19 +21,19 @@ typedef struct asc_job {
     asc_token_group *groups; /* one a feature: ranges of prompt tokens */
     int64_t *group_message;  /* chat message of each feature, -1 = none */
     size_t n_groups;
-    bool *active;            /* per prompt token: part of some feature; others are never perturbed */
-    asc_baseline baseline;   /* resolved: never AUTO */
-    int32_t baseline_id;     /* token that stands in, -1 for REMOVE, ZERO, MEAN */
-    asc_site site;           /* where gradients are taken; ASC_SITE_EMBED = the embeddings */
+    bool *active;          /* per prompt token: part of some feature; others are never perturbed */
+    asc_baseline baseline; /* resolved: never AUTO */
+    int32_t baseline_id;   /* token that stands in, -1 for REMOVE, ZERO, MEAN */
+    asc_site site;         /* where gradients are taken; ASC_SITE_EMBED = the embeddings */
     int64_t site_layer;
-    double max_logit;        /* largest |logit| seen, for the noise model */
+    double max_logit; /* largest |logit| seen, for the noise model */
 } asc_job;
 
 typedef struct asc_method {
     asc_method_info info;
-    bool by_gradient;      /* takes sites, embedding baselines */
+    bool by_gradient; /* takes sites, embedding baselines */
     bool needs_baseline;
-    bool complete;         /* sum of scores = value - baseline value */
+    bool complete; /* sum of scores = value - baseline value */
     asc_baseline auto_baseline;
     /* Sets r->scores and r->score_errors (per token) or, when it works on groups, the features' own; value,
      * baseline_value, counts, converged. */
@@ -48,7 +48,8 @@ typedef struct asc_method {
 extern const asc_method *const asc_methods[];
 extern const size_t asc_n_methods;
 
-/* request.c: checks the request, tokenises, chooses target and features. Frees nothing on failure: asc_job_deinit does. */
+/* request.c: checks the request, tokenises, chooses target and features. Frees nothing on failure:
+ * asc_job_deinit does. */
 ASC_MUST_USE asc_status asc_job_init(asc_job *j, asc_model *m, const asc_request *req);
 void asc_job_deinit(asc_job *j);
 asc_status asc_job_warn(asc_job *j, const char *fmt, ...) ASC_PRINTF(2, 3);
@@ -57,23 +58,26 @@ ASC_MUST_USE asc_status asc_job_prompt(asc_job *j);
 ASC_MUST_USE asc_status asc_job_targets(asc_job *j);
 ASC_MUST_USE asc_status asc_job_features(asc_job *j, const asc_chat_text *chat);
 
-/* target.c: the scalar of each of B prompts given as embeddings x [B,P,D] -> [B]. `run` may carry a site hook. */
+/* target.c: the scalar of each of B prompts given as embeddings x [B,P,D] -> [B]. `run` may carry a site
+ * hook. */
 asc_tensor *asc_job_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *site_self);
 
 /* values.c: values of n prompts of the same length, ids [n,len], in batches under the memory bound. */
 ASC_MUST_USE asc_status asc_job_values(asc_job *j, const int32_t *ids, size_t n, size_t len, double *out);
-/* How many prompts of `len` tokens fit one batch; with_grad = forward and backward. Also notes the predicted peak. */
+/* How many prompts of `len` tokens fit one batch; with_grad = forward and backward. Also notes the predicted
+ * peak. */
 ASC_MUST_USE asc_status asc_job_batch(asc_job *j, size_t len, size_t want, bool with_grad, size_t *out);
 /* Floating-point error of one value, by the error model in docs/methods.md. */
 double asc_job_value_noise(const asc_job *j);
 /* Error of one score of a gradient method whose largest score is `largest`. */
 double asc_job_gradient_noise(const asc_job *j, double largest);
 
-/* gradients.c: at points on the straight path from the baseline (alpha 0) to the input (alpha 1): values f [n], and per
- * token the directional parts g [n, n_prompt] = sum over the width of gradient * (input - baseline). g NULL: forward passes only. */
+/* gradients.c: at points on the straight path from the baseline (alpha 0) to the input (alpha 1): values f
+ * [n], and per token the directional parts g [n, n_prompt] = sum over the width of gradient * (input -
+ * baseline). g NULL: forward passes only. */
 ASC_MUST_USE asc_status asc_job_path(asc_job *j, const double *alphas, size_t n, double *f, double *g);
-/* Gradient and activation at the job's site for the plain prompt: per-token reductions. norm: "l2", "abs", "signed";
- * any of the outputs may be NULL. */
+/* Gradient and activation at the job's site for the plain prompt: per-token reductions. norm: "l2", "abs",
+ * "signed"; any of the outputs may be NULL. */
 ASC_MUST_USE asc_status asc_job_gradient(asc_job *j, const char *norm, double *saliency, double *times_input);
 
 #endif

@@ -56,7 +56,9 @@ static asc_status from_chat(asc_job *j, asc_chat_text *chat, asc_token **out, si
     for (size_t i = 0; i < q->n_messages; i++)
         msgs[i] = (asc_chat_message){.role = q->messages[i].role, .content = q->messages[i].content};
     asc_tokenizer_info tk = asc_tokenizer_get_info(asc_model_tokenizer(j->m));
-    asc_chat_options o = {.struct_size = sizeof o, .add_generation_prompt = true, .bos_token = token_text(j, tk.bos),
+    asc_chat_options o = {.struct_size = sizeof o,
+                          .add_generation_prompt = true,
+                          .bos_token = token_text(j, tk.bos),
                           .eos_token = token_text(j, tk.eos)};
     ASC_TRY(asc_chat_render(ctx, template, msgs, q->n_messages, &o, chat));
     plain = asc_calloc(ctx, ASC_MEM_GENERAL, chat->n_spans + 1, sizeof *plain);
@@ -70,7 +72,10 @@ static asc_status from_chat(asc_job *j, asc_chat_text *chat, asc_token **out, si
     }
     /* a template that prints the begin token itself must not get a second one */
     bool has_bos = o.bos_token.len > 0 && asc_view_starts(asc_view_make(chat->text, chat->len), o.bos_token);
-    asc_tokenize_options to = {.struct_size = sizeof to, .parse_special = true, .add_bos_eos = !has_bos, .plain = plain,
+    asc_tokenize_options to = {.struct_size = sizeof to,
+                               .parse_special = true,
+                               .add_bos_eos = !has_bos,
+                               .plain = plain,
                                .n_plain = n_plain};
     ASC_TRY(asc_tokenize(ctx, asc_model_tokenizer(j->m), asc_view_make(chat->text, chat->len), &to, out, n));
 done:
@@ -82,7 +87,10 @@ done:
 /* add_bos_eos may put an end token behind the prompt; a prompt is to be continued, so it is taken off. */
 static size_t without_eos(const asc_job *j, const asc_token *t, size_t n, size_t text_len) {
     asc_tokenizer_info tk = asc_tokenizer_get_info(asc_model_tokenizer(j->m));
-    return n > 0 && tk.add_eos && t[n - 1].id == tk.eos && t[n - 1].start == t[n - 1].end && t[n - 1].end == text_len ? n - 1 : n;
+    return n > 0 && tk.add_eos && t[n - 1].id == tk.eos && t[n - 1].start == t[n - 1].end &&
+                   t[n - 1].end == text_len
+               ? n - 1
+               : n;
 }
 
 asc_status asc_job_prompt(asc_job *j) {

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const names[] = {"gauss-legendre",  "riemann-left", "riemann-right", "riemann-middle",
-                                    "riemann-trapezoid", "adaptive"};
-static const char *const captum_names[] = {"gausslegendre",     "riemann_left", "riemann_right", "riemann_middle",
-                                           "riemann_trapezoid", "adaptive"};
+static const char *const names[] = {"gauss-legendre", "riemann-left",      "riemann-right",
+                                    "riemann-middle", "riemann-trapezoid", "adaptive"};
+static const char *const captum_names[] = {"gausslegendre",  "riemann_left",      "riemann_right",
+                                           "riemann_middle", "riemann_trapezoid", "adaptive"};
 
 int asc_rule_from_name(const char *name) {
     for (int i = 0; i < 6; i++) {
@@ -44,7 +44,8 @@ static void gauss_legendre(size_t n, double *x, double *w) {
 asc_status asc_rule_nodes(asc_ctx *ctx, asc_rule rule, size_t n, double *nodes, double *weights) {
     size_t least = rule == ASC_RULE_RIEMANN_TRAPEZOID ? 2 : 1;
     if (n < least || n > 100000) {
-        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "rule %s with %zu steps; expected %zu to 100000", asc_rule_name(rule), n, least);
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "rule %s with %zu steps; expected %zu to 100000",
+                 asc_rule_name(rule), n, least);
         return asc_hint(ctx, "choose --steps in that range");
     }
     if (rule == ASC_RULE_GAUSS_LEGENDRE) {
@@ -55,9 +56,15 @@ asc_status asc_rule_nodes(asc_ctx *ctx, asc_rule rule, size_t n, double *nodes, 
         double at = (double)i, count = (double)n;
         weights[i] = 1.0 / count;
         switch (rule) {
-        case ASC_RULE_RIEMANN_LEFT: nodes[i] = at / count; break;
-        case ASC_RULE_RIEMANN_RIGHT: nodes[i] = (at + 1.0) / count; break;
-        case ASC_RULE_RIEMANN_MIDDLE: nodes[i] = (at + 0.5) / count; break;
+        case ASC_RULE_RIEMANN_LEFT:
+            nodes[i] = at / count;
+            break;
+        case ASC_RULE_RIEMANN_RIGHT:
+            nodes[i] = (at + 1.0) / count;
+            break;
+        case ASC_RULE_RIEMANN_MIDDLE:
+            nodes[i] = (at + 0.5) / count;
+            break;
         default: /* trapezoid: n points, half weights at the ends */
             nodes[i] = at / (count - 1.0);
             weights[i] = (i == 0 || i == n - 1 ? 0.5 : 1.0) / (count - 1.0);

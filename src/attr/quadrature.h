@@ -5,14 +5,19 @@
 #include "ctx.h"
 
 typedef enum asc_rule {
-    ASC_RULE_GAUSS_LEGENDRE, ASC_RULE_RIEMANN_LEFT, ASC_RULE_RIEMANN_RIGHT, ASC_RULE_RIEMANN_MIDDLE,
-    ASC_RULE_RIEMANN_TRAPEZOID, ASC_RULE_ADAPTIVE
+    ASC_RULE_GAUSS_LEGENDRE,
+    ASC_RULE_RIEMANN_LEFT,
+    ASC_RULE_RIEMANN_RIGHT,
+    ASC_RULE_RIEMANN_MIDDLE,
+    ASC_RULE_RIEMANN_TRAPEZOID,
+    ASC_RULE_ADAPTIVE
 } asc_rule;
-/* "gauss-legendre", "riemann-left", ..., "adaptive"; Captum's spellings (gausslegendre, riemann_left) too. -1 = unknown. */
+/* "gauss-legendre", "riemann-left", ..., "adaptive"; Captum's spellings (gausslegendre, riemann_left) too. -1
+ * = unknown. */
 int asc_rule_from_name(const char *name);
 const char *asc_rule_name(asc_rule r);
-/* n >= 1 nodes and weights (trapezoid: n >= 2); weights add up to 1. Gauss-Legendre nodes by Newton's method on the Legendre
- * recurrence, to the last bit or two; the others by their definitions (docs/methods.md). */
+/* n >= 1 nodes and weights (trapezoid: n >= 2); weights add up to 1. Gauss-Legendre nodes by Newton's method
+ * on the Legendre recurrence, to the last bit or two; the others by their definitions (docs/methods.md). */
 ASC_MUST_USE asc_status asc_rule_nodes(asc_ctx *ctx, asc_rule rule, size_t n, double *nodes, double *weights);
 
 #endif

@@ -47,11 +47,13 @@ static asc_status find_site(asc_job *j) {
     }
     if (!asc_model_find_site(j->m, asc_view_of(s), &j->site, &j->site_layer)) {
         ASC_FAIL(j->ctx, ASC_NOT_FOUND, "the model has no site '%.60s'", s);
-        return asc_hint(j->ctx, "sites: embed, blocks.0.attn.in, blocks.0.attn.out, blocks.0.mlp.in, blocks.0.mlp.out, "
-                                "blocks.0.out, ... (ascribe inspect lists them)");
+        return asc_hint(
+            j->ctx, "sites: embed, blocks.0.attn.in, blocks.0.attn.out, blocks.0.mlp.in, blocks.0.mlp.out, "
+                    "blocks.0.out, ... (ascribe inspect lists them)");
     }
     if (j->site == ASC_SITE_FINAL_NORM) {
-        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "final_norm has only the rows that predict the target, not one per token");
+        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED,
+                 "final_norm has only the rows that predict the target, not one per token");
         return asc_hint(j->ctx, "use blocks.%lld.out", (long long)j->m->decoder.cfg.n_layers - 1);
     }
     if (j->r->n_versus > 0) {
@@ -65,10 +67,11 @@ static asc_status set_baseline_text(asc_job *j) {
     char text[160];
     if (j->baseline_id >= 0) {
         asc_view p = asc_view_cut(asc_token_piece(asc_model_tokenizer(j->m), j->baseline_id), 60);
-        snprintf(text, sizeof text, "%s (token %d, \"" ASC_VIEW_FMT "\")", asc_baseline_name(j->baseline), j->baseline_id,
-                 ASC_VIEW_ARG(p));
+        snprintf(text, sizeof text, "%s (token %d, \"" ASC_VIEW_FMT "\")", asc_baseline_name(j->baseline),
+                 j->baseline_id, ASC_VIEW_ARG(p));
     } else {
-        snprintf(text, sizeof text, "%s", j->method->needs_baseline ? asc_baseline_name(j->baseline) : "none");
+        snprintf(text, sizeof text, "%s",
+                 j->method->needs_baseline ? asc_baseline_name(j->baseline) : "none");
     }
     asc_free(j->ctx, j->r->baseline);
     j->r->baseline = asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_of(text));
@@ -86,24 +89,29 @@ static asc_status choose_baseline(asc_job *j) {
     if (j->baseline == ASC_BASELINE_EOS) j->baseline_id = tk.eos;
     if (j->baseline == ASC_BASELINE_PAD) j->baseline_id = tk.pad;
     if (j->baseline == ASC_BASELINE_TOKEN) j->baseline_id = j->req->baseline_token;
-    bool by_token = j->baseline == ASC_BASELINE_EOS || j->baseline == ASC_BASELINE_PAD || j->baseline == ASC_BASELINE_TOKEN;
+    bool by_token = j->baseline == ASC_BASELINE_EOS || j->baseline == ASC_BASELINE_PAD ||
+                    j->baseline == ASC_BASELINE_TOKEN;
     if (by_token && (j->baseline_id < 0 || j->baseline_id >= j->m->decoder.cfg.n_vocab)) {
-        ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "baseline %s: the model has no such token", asc_baseline_name(j->baseline));
-        return asc_hint(ctx, "use --baseline token:ID with an id below %lld", (long long)j->m->decoder.cfg.n_vocab);
+        ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "baseline %s: the model has no such token",
+                 asc_baseline_name(j->baseline));
+        return asc_hint(ctx, "use --baseline token:ID with an id below %lld",
+                        (long long)j->m->decoder.cfg.n_vocab);
     }
     if (ablation && (j->baseline == ASC_BASELINE_ZERO || j->baseline == ASC_BASELINE_MEAN)) {
-        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s replaces tokens; the baseline '%s' is an embedding", me->info.name,
-                 asc_baseline_name(j->baseline));
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s replaces tokens; the baseline '%s' is an embedding",
+                 me->info.name, asc_baseline_name(j->baseline));
         return asc_hint(ctx, "use remove, eos, pad or token:ID");
     }
     if (!ablation && j->baseline == ASC_BASELINE_REMOVE) {
-        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s needs a point to start from; 'remove' is none", me->info.name);
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s needs a point to start from; 'remove' is none",
+                 me->info.name);
         return asc_hint(ctx, "use eos, pad, zero, mean or token:ID");
     }
     if (j->baseline == ASC_BASELINE_ZERO && j->m->info.scale_free) {
-        asc_status st = asc_job_warn(j, "this model has RMS norms and no biases: near a zero baseline its output jumps at "
-                                        "scales down to 1e-97, so scores from there have no meaning; use --baseline eos or "
-                                        "feature-ablation");
+        asc_status st = asc_job_warn(
+            j, "this model has RMS norms and no biases: near a zero baseline its output jumps at "
+               "scales down to 1e-97, so scores from there have no meaning; use --baseline eos or "
+               "feature-ablation");
         if (st != ASC_OK) return st;
     }
     return set_baseline_text(j);

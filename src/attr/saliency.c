@@ -28,12 +28,14 @@ const asc_method asc_method_saliency = {
     .info = {.name = "saliency",
              .captum = "Saliency",
              .doc = "how strongly the output reacts to a small change of each token's embedding",
-             .formula = "score_t = || d f / d x_t ||_2 (l2), sum |d f / d x_t| (abs) or sum d f / d x_t (signed)",
+             .formula =
+                 "score_t = || d f / d x_t ||_2 (l2), sum |d f / d x_t| (abs) or sum d f / d x_t (signed)",
              .paper = "Simonyan, Vedaldi, Zisserman, Deep Inside Convolutional Networks, 2013",
              .axioms = "none: a local slope, not a share of the output",
              .cost = "1 forward and 1 backward pass",
              .options = "features, norm, site, output",
-             .differences = "reduces over the embedding; Captum leaves that to the user and takes absolute values"},
+             .differences =
+                 "reduces over the embedding; Captum leaves that to the user and takes absolute values"},
     .by_gradient = true,
     .run = run,
     .price = price,

@@ -1,22 +1,25 @@
-/* target.c - the scalar that is explained, as ops. A span of M target tokens is teacher-forced: their embeddings follow the
- * prompt, and only the M rows that predict them get logits, so a span costs one pass. */
+/* target.c - the scalar that is explained, as ops. A span of M target tokens is teacher-forced: their
+ * embeddings follow the prompt, and only the M rows that predict them get logits, so a span costs one pass.
+ */
 #include "exec.h"
 #include "method.h"
 #include <string.h>
 
 /* Rows that predict `ids` after each of B prompts x [B,P,D]: [B,M,V]. */
-static asc_tensor *rows_of(asc_job *j, asc_tensor *x, const int32_t *rep, int64_t b, int64_t m, asc_site_fn site,
-                           void *self) {
+static asc_tensor *rows_of(asc_job *j, asc_tensor *x, const int32_t *rep, int64_t b, int64_t m,
+                           asc_site_fn site, void *self) {
     asc_decoder *d = &j->m->decoder;
     if (m > 1) {
         asc_tensor *parts[2] = {x, asc_decoder_embed(d, rep, b, m - 1)};
         x = asc_concat(j->ctx, parts, 2, 1);
     }
-    asc_decoder_run run = {.x = x, .tail = m, .site = site, .site_self = self, .whole_last_block = site != NULL};
+    asc_decoder_run run = {
+        .x = x, .tail = m, .site = site, .site_self = self, .whole_last_block = site != NULL};
     return asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
 }
 
-static asc_tensor *score_of(asc_job *j, asc_tensor *x, const int32_t *ids, size_t n, asc_site_fn site, void *self) {
+static asc_tensor *score_of(asc_job *j, asc_tensor *x, const int32_t *ids, size_t n, asc_site_fn site,
+                            void *self) {
     asc_ctx *ctx = j->ctx;
     int64_t b = x->shape.dims[0], m = (int64_t)n;
     size_t count = (size_t)b * n;

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows a batch needs before a wider one stops paying (docs/SPEED.md, GEMM): more only makes the plan larger. */
+/* Rows a batch needs before a wider one stops paying (docs/SPEED.md, GEMM): more only makes the plan larger.
+ */
 enum { ENOUGH_ROWS = 512 };
 static const size_t DEFAULT_MEMORY = (size_t)400 << 20;
 
@@ -16,7 +17,8 @@ static asc_status price(asc_job *j, size_t len, size_t b, bool with_grad, asc_pl
     int32_t *ids = asc_calloc(ctx, ASC_MEM_GENERAL, n + 1, sizeof *ids);
     if (ids == NULL) return ASC_RESOURCE_EXHAUSTED;
     asc_scope_begin(ctx);
-    asc_tensor *x = asc_decoder_embed(&j->m->decoder, ids, (int64_t)b, (int64_t)len), *y = asc_job_scalar(j, x, NULL, NULL);
+    asc_tensor *x = asc_decoder_embed(&j->m->decoder, ids, (int64_t)b, (int64_t)len),
+               *y = asc_job_scalar(j, x, NULL, NULL);
     asc_tensor *ts[2] = {y, NULL};
     if (with_grad) {
         int axis[] = {-1};
@@ -42,7 +44,8 @@ asc_status asc_job_batch(asc_job *j, size_t len, size_t want, bool with_grad, si
     if (st != ASC_OK) return st;
     size_t fixed = bytes_of(&one), peak = fixed;
     if (fixed > limit) {
-        ASC_FAIL(j->ctx, ASC_RESOURCE_EXHAUSTED, "one prompt of %zu tokens needs %zu bytes; the bound is %zu", len, fixed, limit);
+        ASC_FAIL(j->ctx, ASC_RESOURCE_EXHAUSTED, "one prompt of %zu tokens needs %zu bytes; the bound is %zu",
+                 len, fixed, limit);
         return asc_hint(j->ctx, "raise --memory to at least %zuM", (fixed >> 20) + 1);
     }
     size_t most = (ENOUGH_ROWS + len - 1) / len;
@@ -89,19 +92,22 @@ asc_status asc_job_values(asc_job *j, const int32_t *ids, size_t n, size_t len, 
     return st;
 }
 
-/* Error model. A logit is a sum of L residual contributions, each rounded; errors of f32 add like a random walk, so a logit of
- * size z carries about eps z sqrt(L) times a constant. Measured against f64 on the 135M model: 5e-5 at z = 17, L = 30, that is
- * 9 eps z sqrt(L); 16 leaves room. A log-probability of M tokens adds M of them. */
+/* Error model. A logit is a sum of L residual contributions, each rounded; errors of f32 add like a random
+ * walk, so a logit of size z carries about eps z sqrt(L) times a constant. Measured against f64 on the 135M
+ * model: 5e-5 at z = 17, L = 30, that is 9 eps z sqrt(L); 16 leaves room. A log-probability of M tokens adds
+ * M of them. */
 double asc_job_value_noise(const asc_job *j) {
     bool f64 = strcmp(j->ctx->device_name, "reference") == 0;
     double eps = f64 ? DBL_EPSILON : (double)FLT_EPSILON / 2.0;
     double m = (double)(j->r->n_target + j->r->n_versus);
     double z = j->max_logit > 1.0 ? j->max_logit : 1.0;
     double noise = 16.0 * eps * z * sqrt((double)j->m->decoder.cfg.n_layers) * m;
-    return j->req->output == ASC_OUTPUT_PROB ? noise * (j->r->value < 1.0 ? fabs(j->r->value) : 1.0) + eps : noise;
+    return j->req->output == ASC_OUTPUT_PROB ? noise * (j->r->value < 1.0 ? fabs(j->r->value) : 1.0) + eps
+                                             : noise;
 }
 
-/* A gradient passes L layers twice; measured against f64: up to 1e-4 of the largest score at L = 30, that is 56 eps L. */
+/* A gradient passes L layers twice; measured against f64: up to 1e-4 of the largest score at L = 30, that is
+ * 56 eps L. */
 double asc_job_gradient_noise(const asc_job *j, double largest) {
     bool f64 = strcmp(j->ctx->device_name, "reference") == 0;
     double eps = f64 ? DBL_EPSILON : (double)FLT_EPSILON / 2.0;

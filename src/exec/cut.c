@@ -1,6 +1,6 @@
 /* cut.c - turns recorded ops into a program and runs it: the single end of every mode.
- * A cut computes the values asked for and nothing else; values in between are dropped after their last use (the plan
- * knows it) and would be computed again if someone asked later. */
+ * A cut computes the values asked for and nothing else; values in between are dropped after their last use
+ * (the plan knows it) and would be computed again if someone asked later. */
 #include "runtime.h"
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,8 @@ static asc_status collect(asc_ctx *ctx, cut *c, asc_tensor *const *ts, size_t n_
     int mark = ++g->mark;
     for (size_t i = 0; i <= n_ts; i++) {
         if (i < n_ts && ts[i]->mark != mark) {
-            ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&c->stack, &c->cap_stack, top + 1, sizeof *c->stack));
+            ASC_TRY(
+                asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&c->stack, &c->cap_stack, top + 1, sizeof *c->stack));
             ts[i]->mark = mark;
             c->stack[top++] = ts[i];
         }
@@ -36,7 +37,8 @@ static asc_status collect(asc_ctx *ctx, cut *c, asc_tensor *const *ts, size_t n_
             ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&c->nodes, &c->cap, c->n + 1, sizeof *c->nodes));
             c->nodes[c->n++] = t;
             if (t->buf != NULL) continue;
-            ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&c->stack, &c->cap_stack, top + ASC_MAX_IN, sizeof *c->stack));
+            ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&c->stack, &c->cap_stack, top + ASC_MAX_IN,
+                             sizeof *c->stack));
             for (int k = 0; k < t->n_in; k++) {
                 if (t->in[k]->mark == mark) continue;
                 t->in[k]->mark = mark;
@@ -88,7 +90,8 @@ static asc_status plan(asc_ctx *ctx, cut *c, asc_plan *out) {
     return st;
 }
 
-/* Storage of every node; buffers of outputs are made here and attached to their tensors only after the run. */
+/* Storage of every node; buffers of outputs are made here and attached to their tensors only after the run.
+ */
 static asc_status place(asc_ctx *ctx, cut *c, const asc_plan *p, asc_buffer **outs) {
     asc_runtime *rt = asc_runtime_of(ctx);
     size_t n = c->prog.n_nodes;
@@ -102,7 +105,8 @@ static asc_status place(asc_ctx *ctx, cut *c, const asc_plan *p, asc_buffer **ou
     }
     if (!rt->device->has_data) return ASC_OK;
     asc_status st = asc_block_reserve(ctx, ASC_MEM_ACTIVATIONS, &rt->arena, &rt->arena_bytes, p->arena_bytes);
-    if (st == ASC_OK) st = asc_block_reserve(ctx, ASC_MEM_SCRATCH, &rt->scratch, &rt->scratch_bytes, p->scratch_bytes);
+    if (st == ASC_OK)
+        st = asc_block_reserve(ctx, ASC_MEM_SCRATCH, &rt->scratch, &rt->scratch_bytes, p->scratch_bytes);
     if (st != ASC_OK) return st;
     for (size_t i = 0; i < n; i++) {
         const asc_slot *s = &p->slots[i];
@@ -148,7 +152,10 @@ asc_status asc_exec_cut(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_cut_r
         goto done;
     }
     ASC_TRY(place(ctx, &c, &p, outs));
-    asc_run_args a = {.program = &c.prog, .plan = &p, .data = c.data, .scratch = rt->scratch,
+    asc_run_args a = {.program = &c.prog,
+                      .plan = &p,
+                      .data = c.data,
+                      .scratch = rt->scratch,
                       .op_ns = rt->profile ? rt->stats.op_ns : NULL};
     uint64_t t0 = asc_now_ns();
     rt->in_cut = true;

@@ -15,8 +15,8 @@ static asc_tensor *leaf(asc_ctx *ctx, asc_dtype dtype, asc_shape shape, asc_buff
     return t;
 }
 
-static asc_tensor *from_host(asc_ctx *ctx, asc_mem_tag tag, asc_dtype dtype, asc_shape shape, asc_dtype host_dtype,
-                             const void *data) {
+static asc_tensor *from_host(asc_ctx *ctx, asc_mem_tag tag, asc_dtype dtype, asc_shape shape,
+                             asc_dtype host_dtype, const void *data) {
     asc_graph *g = asc_graph_of(ctx);
     const asc_device *dev = asc_exec_device(ctx);
     int64_t n = asc_shape_elems(&shape);
@@ -64,7 +64,8 @@ static asc_status read_as(asc_ctx *ctx, asc_tensor *t, asc_dtype host_dtype, voi
     const asc_device *dev = asc_exec_device(ctx);
     int64_t have = asc_shape_elems(&t->shape);
     if ((int64_t)n != have)
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "read of %zu elements from a tensor of %lld", n, (long long)have);
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "read of %zu elements from a tensor of %lld", n,
+                        (long long)have);
     if (!dev->has_data) {
         ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "the %s device computes no values", dev->name);
         return asc_hint(ctx, "use it for shapes and cost only; choose --device cpu or reference for numbers");

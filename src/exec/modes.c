@@ -1,8 +1,10 @@
-/* modes.c - when recorded ops are cut: eager after each op; deferred at a read, at asc_run, or when the queue is full.
- * A third mode (compiled) would capture a function once and call asc_exec_cut's second half with the stored plan. */
+/* modes.c - when recorded ops are cut: eager after each op; deferred at a read, at asc_run, or when the queue
+ * is full. A third mode (compiled) would capture a function once and call asc_exec_cut's second half with the
+ * stored plan. */
 #include "runtime.h"
 
-/* Bounds of the deferred queue: so much unread work is cut by itself, computing the values nobody has consumed yet. */
+/* Bounds of the deferred queue: so much unread work is cut by itself, computing the values nobody has
+ * consumed yet. */
 enum { MAX_PENDING_NODES = 1 << 17 };
 static const double MAX_PENDING_FLOPS = 1e15;
 
@@ -27,7 +29,8 @@ void asc_exec_on_record(asc_ctx *ctx, asc_tensor *t) {
     asc_runtime *rt = asc_runtime_of(ctx);
     if (rt->eager) {
         if (asc_exec_cut(ctx, &t, 1, ASC_CUT_EAGER) != ASC_OK) {
-            asc_fail_context(ctx, "%s%s%s", t->op->name, t->label != NULL ? " in " : "", t->label != NULL ? t->label : "");
+            asc_fail_context(ctx, "%s%s%s", t->op->name, t->label != NULL ? " in " : "",
+                             t->label != NULL ? t->label : "");
             asc_graph_poison(&rt->graph);
         }
         return;

@@ -24,7 +24,8 @@ asc_status asc_ctx_create(const asc_ctx_options *opts, asc_ctx **out_ctx) {
     asc_status st = asc_ctx_create_base(opts, out_ctx);
     asc_ctx *ctx = *out_ctx;
     if (ctx == NULL) return st;
-    /* Part of the context, like the context itself: not counted, so that an idle context shows no live blocks. */
+    /* Part of the context, like the context itself: not counted, so that an idle context shows no live
+     * blocks. */
     asc_runtime *rt = ctx->alloc(ctx->alloc_self, NULL, 0, sizeof *rt, 16);
     if (rt == NULL) {
         asc_ctx_destroy(ctx);
@@ -39,7 +40,8 @@ asc_status asc_ctx_create(const asc_ctx_options *opts, asc_ctx **out_ctx) {
     rt->eager = strcmp(ctx->mode_name, "eager") == 0;
     rt->graph.on_record = asc_exec_on_record;
     rt->graph.free_buffer = asc_buffer_free;
-    if (st2 == ASC_OK && rt->device == NULL) st2 = ASC_FAIL(ctx, ASC_INTERNAL, "device '%s' is not built in", ctx->device_name);
+    if (st2 == ASC_OK && rt->device == NULL)
+        st2 = ASC_FAIL(ctx, ASC_INTERNAL, "device '%s' is not built in", ctx->device_name);
     if (st2 == ASC_OK) st2 = rt->device->open(ctx, &rt->device_state);
     if (st2 == ASC_RESOURCE_EXHAUSTED) {
         asc_ctx_destroy(ctx);
@@ -78,7 +80,10 @@ asc_buffer *asc_buffer_make(asc_ctx *ctx, asc_mem_tag tag, asc_dtype dtype, int6
     }
     asc_buffer *b = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *b);
     if (b == NULL) return NULL;
-    *b = (asc_buffer){.refs = 1, .dtype = dtype, .elems = n, .bytes = tag == ASC_MEM_ACTIVATIONS ? rounded : bytes,
+    *b = (asc_buffer){.refs = 1,
+                      .dtype = dtype,
+                      .elems = n,
+                      .bytes = tag == ASC_MEM_ACTIVATIONS ? rounded : bytes,
                       .cached = tag == ASC_MEM_ACTIVATIONS};
     if (!rt->device->has_data) return b;
     b->data = asc_alloc_buffer(ctx, tag, b->bytes);

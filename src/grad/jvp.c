@@ -25,7 +25,8 @@ static asc_status ancestors(asc_ctx *ctx, walk *w, asc_tensor *y) {
         asc_tensor *t = w->stack[--top];
         ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&w->nodes, &w->cap, w->n + 1, sizeof *w->nodes));
         w->nodes[w->n++] = t;
-        ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&w->stack, &w->cap_stack, top + ASC_MAX_IN, sizeof *w->stack));
+        ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&w->stack, &w->cap_stack, top + ASC_MAX_IN,
+                         sizeof *w->stack));
         for (int k = 0; k < t->n_in; k++) {
             if (t->in[k]->mark == mark) continue;
             t->in[k]->mark = mark;
@@ -69,7 +70,8 @@ static asc_status forward(asc_ctx *ctx, walk *w, asc_tensor *const *xs, asc_tens
             any = any || a.tin[k] != NULL;
         }
         if (!any) continue;
-        if (t->op->jvp == NULL) return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "%s has no forward derivative", t->op->name);
+        if (t->op->jvp == NULL)
+            return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "%s has no forward derivative", t->op->name);
         w->t[i] = t->op->jvp(&a);
     }
     return ASC_OK;

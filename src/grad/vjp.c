@@ -1,4 +1,5 @@
-/* vjp.c - reverse mode: walks recorded ops from y back to xs and asks each op's VJP for more ops. See grad.h. */
+/* vjp.c - reverse mode: walks recorded ops from y back to xs and asks each op's VJP for more ops. See grad.h.
+ */
 #include "grad.h"
 #include "ops.h"
 #include <stdlib.h>
@@ -30,7 +31,8 @@ static asc_status ancestors(asc_ctx *ctx, walk *w, asc_tensor *y, uint64_t oldes
         asc_tensor *t = w->stack[--top];
         ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&w->nodes, &w->cap, w->n + 1, sizeof *w->nodes));
         w->nodes[w->n++] = t;
-        ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&w->stack, &w->cap_stack, top + ASC_MAX_IN, sizeof *w->stack));
+        ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&w->stack, &w->cap_stack, top + ASC_MAX_IN,
+                         sizeof *w->stack));
         for (int k = 0; k < t->n_in; k++) {
             asc_tensor *in = t->in[k];
             if (in->mark == mark || in->id < oldest) continue;
@@ -44,7 +46,8 @@ done:
     return st;
 }
 
-/* Keeps in `useful` those nodes that depend on an x. Inputs have smaller ids, so one pass from old to new suffices. */
+/* Keeps in `useful` those nodes that depend on an x. Inputs have smaller ids, so one pass from old to new
+ * suffices. */
 static void mark_useful(const walk *w, asc_tensor *const *xs, size_t n_xs, int mark, bool *useful) {
     for (size_t i = 0; i < n_xs; i++) {
         if (xs[i]->mark == mark) useful[xs[i]->slot] = true;
@@ -62,8 +65,8 @@ static void add_to(asc_ctx *ctx, asc_tensor **g, asc_tensor *more) {
     *g = *g == NULL ? more : asc_add(ctx, *g, more);
 }
 
-static asc_status one_step(asc_ctx *ctx, const asc_grad_rules *rules, walk *w, int mark, const bool *useful, size_t i,
-                           asc_tensor *const *xs, size_t n_xs) {
+static asc_status one_step(asc_ctx *ctx, const asc_grad_rules *rules, walk *w, int mark, const bool *useful,
+                           size_t i, asc_tensor *const *xs, size_t n_xs) {
     asc_tensor *t = w->nodes[i];
     for (size_t k = 0; k < n_xs; k++) {
         if (xs[k] == t) return ASC_OK; /* derivatives stop at xs: they are taken as independent */
@@ -71,14 +74,16 @@ static asc_status one_step(asc_ctx *ctx, const asc_grad_rules *rules, walk *w, i
     if (t->op == NULL || (t->op->flags & ASC_OP_NO_GRAD) != 0) return ASC_OK;
     asc_vjp_args a = {.ctx = ctx, .y = t, .g = w->g[i], .in = t->in, .attrs = &t->attrs, .n_in = t->n_in};
     bool any = false;
-    int slots[ASC_MAX_IN]; /* a VJP may cut or take gradients itself, which re-uses the nodes' scratch fields */
+    int slots[ASC_MAX_IN]; /* a VJP may cut or take gradients itself, which re-uses the nodes' scratch fields
+                            */
     for (int k = 0; k < t->n_in; k++) {
         slots[k] = t->in[k]->slot;
         a.need[k] = t->in[k]->mark == mark && useful[t->in[k]->slot] && t->in[k]->dtype == ASC_DTYPE_F32;
         any = any || a.need[k];
     }
     if (!any) return ASC_OK;
-    asc_vjp_fn fn = rules != NULL && rules->vjp[t->op->opcode] != NULL ? rules->vjp[t->op->opcode] : t->op->vjp;
+    asc_vjp_fn fn =
+        rules != NULL && rules->vjp[t->op->opcode] != NULL ? rules->vjp[t->op->opcode] : t->op->vjp;
     if (fn == NULL) return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "%s has no gradient", t->op->name);
     const char *label = asc_set_label(ctx, t->label);
     fn(&a);
@@ -153,7 +158,8 @@ void asc_grad_with_rules(asc_ctx *ctx, const asc_grad_rules *rules, asc_tensor *
     }
 }
 
-void asc_grad(asc_ctx *ctx, asc_tensor *y, asc_tensor *seed, asc_tensor *const *xs, size_t n, asc_tensor **out_grads) {
+void asc_grad(asc_ctx *ctx, asc_tensor *y, asc_tensor *seed, asc_tensor *const *xs, size_t n,
+              asc_tensor **out_grads) {
     asc_grad_with_rules(ctx, NULL, y, seed, xs, n, out_grads);
 }
 
@@ -163,7 +169,8 @@ void asc_vjp_decomposed(asc_vjp_args *a) {
     int where[ASC_MAX_IN];
     size_t n = 0;
     bool whole = true;
-    /* Shadow each wanted input by a no-op so that derivatives stop there, also when inputs depend on each other. */
+    /* Shadow each wanted input by a no-op so that derivatives stop there, also when inputs depend on each
+     * other. */
     for (int k = 0; k < a->n_in; k++) {
         fresh[k] = a->in[k];
         if (!a->need[k]) continue;

@@ -1,5 +1,6 @@
 /* memplan.c - places every temporary of a program in one block by liveness.
- * Values are placed in order of size, largest first, each at the lowest offset that is free during its whole life
+ * Values are placed in order of size, largest first, each at the lowest offset that is free during its whole
+ * life
  * ("greedy by size", Pisarchyk and Lee 2020). The block's size is then exact and known before anything runs.
  * Views (reshape, a slice of leading rows) take no storage when the device lets them alias. */
 #include "program.h"
@@ -63,14 +64,17 @@ static size_t place(item *items, size_t n_items, int32_t *order) {
     return total;
 }
 
-static void find_slots(const asc_program *p, size_t (*storage_bytes)(asc_dtype, int64_t), bool alias, asc_slot *slots) {
+static void find_slots(const asc_program *p, size_t (*storage_bytes)(asc_dtype, int64_t), bool alias,
+                       asc_slot *slots) {
     int32_t end = (int32_t)p->n_nodes;
     for (size_t k = 0; k < p->n_nodes; k++) {
         const asc_node *n = &p->nodes[k];
         int64_t first;
         asc_slot *s = &slots[k];
-        *s = (asc_slot){.place = n->op == NULL ? ASC_PLACE_INPUT : ASC_PLACE_ARENA, .root = (int32_t)k,
-                        .last_use = (int32_t)k, .bytes = storage_bytes(n->dtype, asc_shape_elems(&n->shape))};
+        *s = (asc_slot){.place = n->op == NULL ? ASC_PLACE_INPUT : ASC_PLACE_ARENA,
+                        .root = (int32_t)k,
+                        .last_use = (int32_t)k,
+                        .bytes = storage_bytes(n->dtype, asc_shape_elems(&n->shape))};
         if (alias && view_offset(p, n, &first)) {
             const asc_slot *in = &slots[n->in[0]];
             s->place = ASC_PLACE_ALIAS;
@@ -110,8 +114,8 @@ static void find_slots(const asc_program *p, size_t (*storage_bytes)(asc_dtype, 
     }
 }
 
-asc_status asc_plan_make(asc_ctx *ctx, asc_program *p, size_t (*storage_bytes)(asc_dtype, int64_t), bool alias,
-                         asc_plan *out) {
+asc_status asc_plan_make(asc_ctx *ctx, asc_program *p, size_t (*storage_bytes)(asc_dtype, int64_t),
+                         bool alias, asc_plan *out) {
     *out = (asc_plan){0};
     size_t n = p->n_nodes, n_items = 0, bytes;
     asc_slot *slots;
@@ -125,8 +129,11 @@ asc_status asc_plan_make(asc_ctx *ctx, asc_program *p, size_t (*storage_bytes)(a
         for (size_t k = 0; k < n; k++) {
             if (slots[k].place == ASC_PLACE_OUTPUT) out->output_bytes += round_up(slots[k].bytes);
             if (slots[k].place != ASC_PLACE_ARENA) continue;
-            items[n_items++] = (item){.bytes = round_up(slots[k].bytes + ALIGN), /* slack for over-reading kernels */
-                                      .first = (int32_t)k, .last = slots[k].last_use, .node = (int32_t)k};
+            items[n_items++] =
+                (item){.bytes = round_up(slots[k].bytes + ALIGN), /* slack for over-reading kernels */
+                       .first = (int32_t)k,
+                       .last = slots[k].last_use,
+                       .node = (int32_t)k};
         }
         qsort(items, n_items, sizeof *items, by_size);
         out->arena_bytes = place(items, n_items, order);

@@ -1,5 +1,6 @@
-/* parse.c - reads the text form of a program (program.h). Accepts exactly what print.c writes, with free spacing and
- * empty lines; every node is checked by its op's shape rule, so a parsed program is a verified one. */
+/* parse.c - reads the text form of a program (program.h). Accepts exactly what print.c writes, with free
+ * spacing and empty lines; every node is checked by its op's shape rule, so a parsed program is a verified
+ * one. */
 #include "program.h"
 #include "view.h"
 #include <stdlib.h>
@@ -29,7 +30,9 @@ static bool take(reader *r, char c) {
 static asc_view word(reader *r) {
     spaces(r);
     const char *s = r->p;
-    while (r->p < r->end && ((*r->p >= 'a' && *r->p <= 'z') || (*r->p >= '0' && *r->p <= '9') || *r->p == '_')) r->p++;
+    while (r->p < r->end &&
+           ((*r->p >= 'a' && *r->p <= 'z') || (*r->p >= '0' && *r->p <= '9') || *r->p == '_'))
+        r->p++;
     return asc_view_make(s, (size_t)(r->p - s));
 }
 
@@ -59,7 +62,8 @@ static bool real(reader *r, double *out) {
     char t[64];
     size_t n = 0;
     const char *s = r->p;
-    while (r->p < r->end && n < sizeof t - 1 && *r->p != ' ' && *r->p != '}' && *r->p != '\n') t[n++] = *r->p++;
+    while (r->p < r->end && n < sizeof t - 1 && *r->p != ' ' && *r->p != '}' && *r->p != '\n')
+        t[n++] = *r->p++;
     t[n] = '\0';
     char *stop;
     *out = strtod(t, &stop);
@@ -95,7 +99,8 @@ static asc_status attribute(reader *r, const asc_op *op, asc_attrs *a) {
         if (!integer(r, &a->i[d->slot])) return bad(r, "expected an integer");
         break;
     case ASC_ATTR_BOOL:
-        if (!integer(r, &a->i[d->slot]) || (a->i[d->slot] != 0 && a->i[d->slot] != 1)) return bad(r, "expected 0 or 1");
+        if (!integer(r, &a->i[d->slot]) || (a->i[d->slot] != 0 && a->i[d->slot] != 1))
+            return bad(r, "expected 0 or 1");
         break;
     case ASC_ATTR_INTS: {
         int most = ASC_N_IATTR - d->slot - 1;
@@ -132,7 +137,8 @@ static asc_status parse_node(reader *r, asc_program *p) {
     asc_status st = ASC_OK;
     asc_node n = {0};
     int64_t index;
-    if (!integer(r, &index) || index != (int64_t)p->n_nodes) return bad(r, "node numbers must count up from %0");
+    if (!integer(r, &index) || index != (int64_t)p->n_nodes)
+        return bad(r, "node numbers must count up from %0");
     if (!take(r, '=')) return bad(r, "expected '='");
     asc_view name = word(r), type = word(r);
     if (!asc_view_eqs(name, "input") && (n.op = asc_op_find(name)) == NULL) return bad(r, "unknown op");
@@ -171,7 +177,8 @@ static asc_status parse_node(reader *r, asc_program *p) {
             asc_fail_context(r->ctx, "program text: line %d", r->line);
             return r->ctx->error.code;
         }
-        if (c.dtype != n.dtype || !asc_shape_eq(&c.shape, &n.shape)) return bad(r, "type or shape is not what the op gives");
+        if (c.dtype != n.dtype || !asc_shape_eq(&c.shape, &n.shape))
+            return bad(r, "type or shape is not what the op gives");
     }
     st = asc_program_add(p, &n) < 0 ? ASC_RESOURCE_EXHAUSTED : ASC_OK;
 done:

@@ -1,4 +1,5 @@
-/* print.c - text form of a program; parse.c reads it back. Floats are written so that they read back to the same bits. */
+/* print.c - text form of a program; parse.c reads it back. Floats are written so that they read back to the
+ * same bits. */
 #include "program.h"
 #include <math.h>
 #include <stdio.h>
@@ -47,8 +48,8 @@ void asc_program_print(const asc_program *p, asc_strbuf *out) {
     char shape[128];
     for (size_t k = 0; k < p->n_nodes; k++) {
         const asc_node *n = &p->nodes[k];
-        asc_strbuf_addf(out, "%%%zu = %s %s %s", k, n->op != NULL ? n->op->name : "input", asc_dtype_of(n->dtype)->name,
-                        asc_shape_text(&n->shape, shape));
+        asc_strbuf_addf(out, "%%%zu = %s %s %s", k, n->op != NULL ? n->op->name : "input",
+                        asc_dtype_of(n->dtype)->name, asc_shape_text(&n->shape, shape));
         for (int i = 0; i < n->n_in; i++) asc_strbuf_addf(out, " %%%d", n->in[i]);
         if (n->op != NULL && n->op->n_attrs > 0) {
             asc_strbuf_adds(out, " {");

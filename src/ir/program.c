@@ -23,7 +23,8 @@ int32_t asc_program_add(asc_program *p, const asc_node *node) {
         ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "a program holds at most %d nodes", ASC_PROGRAM_MAX_NODES);
         return -1;
     }
-    if (asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&p->nodes, &p->cap_nodes, p->n_nodes + 1, sizeof *p->nodes) != ASC_OK)
+    if (asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&p->nodes, &p->cap_nodes, p->n_nodes + 1, sizeof *p->nodes) !=
+        ASC_OK)
         return -1;
     p->nodes[p->n_nodes] = *node;
     return (int32_t)p->n_nodes++;
@@ -35,8 +36,8 @@ int32_t asc_program_input(asc_program *p, asc_dtype dtype, const asc_shape *shap
 }
 
 asc_status asc_program_output(asc_program *p, int32_t node) {
-    asc_status st = asc_grow(p->arena.ctx, ASC_MEM_PROGRAM, (void **)&p->outputs, &p->cap_outputs, p->n_outputs + 1,
-                             sizeof *p->outputs);
+    asc_status st = asc_grow(p->arena.ctx, ASC_MEM_PROGRAM, (void **)&p->outputs, &p->cap_outputs,
+                             p->n_outputs + 1, sizeof *p->outputs);
     if (st == ASC_OK) p->outputs[p->n_outputs++] = node;
     return st;
 }
@@ -63,8 +64,8 @@ static asc_status verify_node(asc_ctx *ctx, const asc_program *p, size_t k) {
         return ASC_FAIL(ctx, ASC_INTERNAL, "program: %%%zu: %s has %d inputs", k, n->op->name, n->n_in);
     for (int i = 0; i < n->n_in; i++) {
         if (n->in[i] < 0 || (size_t)n->in[i] >= k)
-            return ASC_FAIL(ctx, ASC_INTERNAL, "program: %%%zu: %s uses %%%d before it is computed", k, n->op->name,
-                            n->in[i]);
+            return ASC_FAIL(ctx, ASC_INTERNAL, "program: %%%zu: %s uses %%%d before it is computed", k,
+                            n->op->name, n->in[i]);
     }
     asc_call c;
     asc_node_call(p, n, &c);
@@ -75,9 +76,9 @@ static asc_status verify_node(asc_ctx *ctx, const asc_program *p, size_t k) {
     }
     if (c.dtype != n->dtype || !asc_shape_eq(&c.shape, &n->shape)) {
         char a[128], b[128];
-        return ASC_FAIL(ctx, ASC_INTERNAL, "program: %%%zu: %s is recorded as %s %s but infers %s %s", k, n->op->name,
-                        asc_dtype_of(n->dtype)->name, asc_shape_text(&n->shape, a), asc_dtype_of(c.dtype)->name,
-                        asc_shape_text(&c.shape, b));
+        return ASC_FAIL(ctx, ASC_INTERNAL, "program: %%%zu: %s is recorded as %s %s but infers %s %s", k,
+                        n->op->name, asc_dtype_of(n->dtype)->name, asc_shape_text(&n->shape, a),
+                        asc_dtype_of(c.dtype)->name, asc_shape_text(&c.shape, b));
     }
     return ASC_OK;
 }
@@ -89,7 +90,8 @@ asc_status asc_program_verify(asc_ctx *ctx, const asc_program *p) {
     }
     for (size_t i = 0; i < p->n_outputs; i++) {
         if (p->outputs[i] < 0 || (size_t)p->outputs[i] >= p->n_nodes)
-            return ASC_FAIL(ctx, ASC_INTERNAL, "program: output %zu names node %d of %zu", i, p->outputs[i], p->n_nodes);
+            return ASC_FAIL(ctx, ASC_INTERNAL, "program: output %zu names node %d of %zu", i, p->outputs[i],
+                            p->n_nodes);
     }
     return ASC_OK;
 }

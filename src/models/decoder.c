@@ -1,4 +1,5 @@
-/* decoder.c - the forward pass, as ops. Reads like the formula: errors poison the result (ascribe/tensor.h). */
+/* decoder.c - the forward pass, as ops. Reads like the formula: errors poison the result (ascribe/tensor.h).
+ */
 #include "decoder.h"
 #include <math.h>
 
@@ -27,8 +28,8 @@ static asc_tensor *last_tokens(asc_ctx *ctx, asc_tensor *x, int64_t n) {
     return n == t ? x : asc_slice(ctx, x, 1, t - n, n);
 }
 
-static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t l, asc_tensor *h, asc_tensor *pos,
-                             int64_t rows) {
+static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t l, asc_tensor *h,
+                             asc_tensor *pos, int64_t rows) {
     asc_ctx *ctx = d->ctx;
     const asc_layer *w = &d->layers[l];
     const asc_decoder_config *c = &d->cfg;
@@ -56,8 +57,8 @@ static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t
     return w->attn_post_norm != NULL ? asc_rms_norm(ctx, o, w->attn_post_norm, c->eps) : o;
 }
 
-static asc_tensor *block(asc_decoder *d, const asc_decoder_run *run, int64_t l, asc_tensor *x, asc_tensor *pos,
-                         int64_t rows) {
+static asc_tensor *block(asc_decoder *d, const asc_decoder_run *run, int64_t l, asc_tensor *x,
+                         asc_tensor *pos, int64_t rows) {
     asc_ctx *ctx = d->ctx;
     const asc_layer *w = &d->layers[l];
     asc_tensor *h = at_site(run, ASC_SITE_ATTN_IN, l, asc_rms_norm(ctx, x, w->attn_norm, d->cfg.eps));

@@ -1,5 +1,5 @@
-/* decoder.h - one configurable decoder language model: RMS norm, rotary embedding, grouped keys, optional q/k norm, biases,
- * post-norms, soft caps, windows. What a family needs is a row of a table in decoder_config.c.
+/* decoder.h - one configurable decoder language model: RMS norm, rotary embedding, grouped keys, optional q/k
+ * norm, biases, post-norms, soft caps, windows. What a family needs is a row of a table in decoder_config.c.
  * Shapes: B sequences of T tokens, D = d_model, H heads, G key heads, V vocabulary. */
 #ifndef ASC_DECODER_H
 #define ASC_DECODER_H
@@ -8,10 +8,10 @@
 #include "layers.h"
 
 typedef struct asc_family {
-    const char *name;        /* general.architecture */
-    bool interleaved;        /* rotary pairs (2i, 2i+1) */
+    const char *name;                      /* general.architecture */
+    bool interleaved;                      /* rotary pairs (2i, 2i+1) */
     bool qk_norm, post_norms, embed_scale; /* sqrt(D) on embeddings */
-    bool alternate_window;   /* the window holds on layers 0, 2, 4, ... */
+    bool alternate_window;                 /* the window holds on layers 0, 2, 4, ... */
     asc_gate gate;
 } asc_family;
 
@@ -49,7 +49,8 @@ ASC_MUST_USE asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, a
 /* Binds every tensor of the file; one that the family does not know is refused by name. */
 ASC_MUST_USE asc_status asc_decoder_load(asc_ctx *ctx, const asc_gguf *g, bool expand, asc_decoder *out);
 void asc_decoder_unload(asc_decoder *d);
-/* DATA_LOSS naming the first tensor that holds NaN or infinity; ASC_OK if none does. Slow: reads all weights. */
+/* DATA_LOSS naming the first tensor that holds NaN or infinity; ASC_OK if none does. Slow: reads all weights.
+ */
 ASC_MUST_USE asc_status asc_decoder_check_finite(asc_ctx *ctx, const asc_gguf *g);
 
 /* Sites: where a value can be read or replaced during a run. */
@@ -67,8 +68,8 @@ typedef enum asc_site {
 #undef ASC_SITE_ENUM
         ASC_N_SITES
 } asc_site;
-/* Gets the value at a site ([B,T,D]; the last block may hold only its last rows, see `tail`) and returns it or another of the
- * same shape. layer is -1 for sites that are not per layer. */
+/* Gets the value at a site ([B,T,D]; the last block may hold only its last rows, see `tail`) and returns it
+ * or another of the same shape. layer is -1 for sites that are not per layer. */
 typedef asc_tensor *(*asc_site_fn)(void *self, asc_site site, int64_t layer, asc_tensor *value);
 
 /* Keys and values of earlier positions, per layer [B,P,G,D]; owned by the scope they were kept in. */
@@ -77,11 +78,12 @@ typedef struct asc_kv {
 } asc_kv;
 
 typedef struct asc_decoder_run {
-    asc_tensor *x;         /* embeddings [B,T,D] as looked up, before the model's own factor */
-    int64_t pos;           /* position of the first token: the length of past */
-    const asc_kv *past;    /* n_layers entries, or NULL */
-    asc_kv *out_kv;        /* n_layers entries to receive past + new, or NULL */
-    int64_t tail;          /* how many last tokens of each sequence are wanted; 0 = all T. The last block computes only those */
+    asc_tensor *x;      /* embeddings [B,T,D] as looked up, before the model's own factor */
+    int64_t pos;        /* position of the first token: the length of past */
+    const asc_kv *past; /* n_layers entries, or NULL */
+    asc_kv *out_kv;     /* n_layers entries to receive past + new, or NULL */
+    int64_t tail; /* how many last tokens of each sequence are wanted; 0 = all T. The last block computes only
+                     those */
     bool whole_last_block; /* sites of the last block must see all T rows */
     asc_site_fn site;      /* NULL = none */
     void *site_self;

@@ -9,7 +9,11 @@ static const asc_family families[] = {
     {.name = "llama", .interleaved = true, .gate = ASC_GATE_SILU},
     {.name = "qwen2", .gate = ASC_GATE_SILU},
     {.name = "qwen3", .qk_norm = true, .gate = ASC_GATE_SILU},
-    {.name = "gemma2", .post_norms = true, .embed_scale = true, .alternate_window = true, .gate = ASC_GATE_GELU_TANH},
+    {.name = "gemma2",
+     .post_norms = true,
+     .embed_scale = true,
+     .alternate_window = true,
+     .gate = ASC_GATE_GELU_TANH},
 };
 
 const asc_family *asc_family_find(asc_view name) {
@@ -37,11 +41,12 @@ static const char *key_of(meta *m, const char *suffix) {
 static asc_status count(meta *m, const char *suffix, uint64_t fallback, uint64_t most, int64_t *out) {
     uint64_t v = 0;
     const char *k = key_of(m, suffix);
-    asc_status st = fallback == 0 ? asc_gguf_get_u64(m->ctx, m->g, k, &v) : asc_gguf_get_u64_or(m->ctx, m->g, k, fallback, &v);
+    asc_status st = fallback == 0 ? asc_gguf_get_u64(m->ctx, m->g, k, &v)
+                                  : asc_gguf_get_u64_or(m->ctx, m->g, k, fallback, &v);
     if (st != ASC_OK) return st;
     if (v < 1 || v > most)
-        return ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %s is %llu; expected 1 to %llu", asc_gguf_name(m->g), k,
-                        (unsigned long long)v, (unsigned long long)most);
+        return ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %s is %llu; expected 1 to %llu",
+                        asc_gguf_name(m->g), k, (unsigned long long)v, (unsigned long long)most);
     *out = (int64_t)v;
     return ASC_OK;
 }
@@ -52,8 +57,10 @@ static asc_status number(meta *m, const char *suffix, double fallback, double lo
     asc_status st = asc_gguf_get_f64_or(m->ctx, m->g, k, fallback, out);
     if (st != ASC_OK) return st;
     if (!(*out >= lo && *out <= hi)) {
-        ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %s is %g; expected %g to %g", asc_gguf_name(m->g), k, *out, lo, hi);
-        return asc_hint(m->ctx, "the file's metadata is damaged or was written by a faulty converter; fetch it again");
+        ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %s is %g; expected %g to %g", asc_gguf_name(m->g), k,
+                 *out, lo, hi);
+        return asc_hint(
+            m->ctx, "the file's metadata is damaged or was written by a faulty converter; fetch it again");
     }
     return ASC_OK;
 }
@@ -78,11 +85,12 @@ static asc_status rope_config(meta *m, asc_decoder_config *c) {
         ASC_TRY(number(m, "rope.scaling.factor", legacy, 1e-3, 1e6, &r->factor));
     } else if (!asc_view_eqs(type, "none")) {
         asc_view t = asc_view_cut(type, 40);
-        ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED, "'%s': rope scaling '" ASC_VIEW_FMT "' is not supported", asc_gguf_name(m->g),
-                 ASC_VIEW_ARG(t));
+        ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED, "'%s': rope scaling '" ASC_VIEW_FMT "' is not supported",
+                 asc_gguf_name(m->g), ASC_VIEW_ARG(t));
         return asc_hint(m->ctx, "supported: none, linear, yarn, and llama3 as rope_freqs.weight");
     }
-    ASC_TRY(count(m, "rope.scaling.original_context_length", (uint64_t)c->context, (uint64_t)1 << 40, &original));
+    ASC_TRY(
+        count(m, "rope.scaling.original_context_length", (uint64_t)c->context, (uint64_t)1 << 40, &original));
     r->original_context = (double)original;
     ASC_TRY(number(m, "rope.scaling.yarn_beta_fast", 32.0, 1e-6, 1e6, &r->beta_fast));
     ASC_TRY(number(m, "rope.scaling.yarn_beta_slow", 1.0, 1e-6, 1e6, &r->beta_slow));
@@ -99,7 +107,8 @@ static asc_status refuse_unknown(meta *m) {
         asc_status st = asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, counts[i]), 0, &v);
         if (st != ASC_OK) return st;
         if (v > 0)
-            return ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED, "'%s': %s is %llu: mixture-of-experts models are not supported",
+            return ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED,
+                            "'%s': %s is %llu: mixture-of-experts models are not supported",
                             asc_gguf_name(m->g), m->key, (unsigned long long)v);
     }
     double v;
@@ -112,8 +121,8 @@ static asc_status refuse_unknown(meta *m) {
 static asc_status vocab_size(meta *m, asc_decoder_config *c) {
     const asc_gguf_tensor *e = asc_gguf_tensor_find(m->g, "token_embd.weight");
     if (e == NULL || e->rank != 2)
-        return ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': tensor token_embd.weight is missing or not a matrix",
-                        asc_gguf_name(m->g));
+        return ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT,
+                        "'%s': tensor token_embd.weight is missing or not a matrix", asc_gguf_name(m->g));
     c->n_vocab = e->dims[0];
     return ASC_OK;
 }
@@ -128,8 +137,8 @@ asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_co
     c.family = asc_family_find(arch);
     if (c.family == NULL) {
         asc_view a = asc_view_cut(arch, 60);
-        ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "'%s': architecture '" ASC_VIEW_FMT "' is not supported", asc_gguf_name(g),
-                 ASC_VIEW_ARG(a));
+        ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "'%s': architecture '" ASC_VIEW_FMT "' is not supported",
+                 asc_gguf_name(g), ASC_VIEW_ARG(a));
         return asc_hint(ctx, "supported architectures: %s", asc_family_names());
     }
     m.arch = c.family->name;
@@ -140,14 +149,16 @@ asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_co
     ASC_TRY(count(&m, "context_length", 0, (uint64_t)1 << 40, &c.context));
     ASC_TRY(count(&m, "attention.head_count", 0, 1 << 16, &c.n_heads));
     ASC_TRY(count(&m, "attention.head_count_kv", (uint64_t)c.n_heads, (uint64_t)c.n_heads, &c.n_kv));
-    ASC_TRY(count(&m, "attention.key_length", c.d_model >= c.n_heads ? (uint64_t)(c.d_model / c.n_heads) : 1, 1 << 16, &kl));
+    ASC_TRY(count(&m, "attention.key_length", c.d_model >= c.n_heads ? (uint64_t)(c.d_model / c.n_heads) : 1,
+                  1 << 16, &kl));
     ASC_TRY(count(&m, "attention.value_length", (uint64_t)kl, 1 << 16, &vl));
     if (c.n_heads % c.n_kv != 0)
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s': %lld heads are not a multiple of %lld key heads", asc_gguf_name(g),
-                        (long long)c.n_heads, (long long)c.n_kv);
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s': %lld heads are not a multiple of %lld key heads",
+                        asc_gguf_name(g), (long long)c.n_heads, (long long)c.n_kv);
     if (kl != vl)
-        return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "'%s': keys of %lld and values of %lld columns are not supported",
-                        asc_gguf_name(g), (long long)kl, (long long)vl);
+        return ASC_FAIL(ctx, ASC_UNIMPLEMENTED,
+                        "'%s': keys of %lld and values of %lld columns are not supported", asc_gguf_name(g),
+                        (long long)kl, (long long)vl);
     c.head_dim = kl;
     c.attn_scale = 1.0 / sqrt((double)c.head_dim);
     ASC_TRY(number(&m, "attention.layer_norm_rms_epsilon", -1.0, 0.0, 1.0, &c.eps));

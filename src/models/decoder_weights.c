@@ -1,5 +1,6 @@
-/* decoder_weights.c - binds the tensors of a GGUF file to a decoder. Every tensor is checked for its shape and must be used:
- * one that the family does not know would change the numbers silently, so it is refused by name. */
+/* decoder_weights.c - binds the tensors of a GGUF file to a decoder. Every tensor is checked for its shape
+ * and must be used: one that the family does not know would change the numbers silently, so it is refused by
+ * name. */
 #include "decoder.h"
 #include "exec.h"
 #include "view.h"
@@ -30,7 +31,8 @@ static asc_tensor *own(binder *b, asc_tensor *t) {
         b->st = asc_graph_take_error(asc_graph_of(b->ctx));
         return NULL;
     }
-    b->st = asc_grow(b->ctx, ASC_MEM_WEIGHTS, (void **)&d->owned, &d->cap_owned, d->n_owned + 1, sizeof *d->owned);
+    b->st = asc_grow(b->ctx, ASC_MEM_WEIGHTS, (void **)&d->owned, &d->cap_owned, d->n_owned + 1,
+                     sizeof *d->owned);
     if (b->st != ASC_OK) return NULL;
     asc_tensor_retain(t);
     d->owned[d->n_owned++] = t;
@@ -41,7 +43,8 @@ static asc_tensor *own(binder *b, asc_tensor *t) {
 static asc_status check_type(binder *b, const asc_gguf_tensor *t) {
     asc_view n = asc_view_cut(t->name, 100);
     if (t->rank == 1 ? t->dtype == ASC_DTYPE_F32 : asc_dtype_expand(t->dtype) != NULL) return ASC_OK;
-    return ASC_FAIL(b->ctx, ASC_UNIMPLEMENTED, "'%s': tensor " ASC_VIEW_FMT " is stored as %s, which is not supported here",
+    return ASC_FAIL(b->ctx, ASC_UNIMPLEMENTED,
+                    "'%s': tensor " ASC_VIEW_FMT " is stored as %s, which is not supported here",
                     asc_gguf_name(b->g), ASC_VIEW_ARG(n), asc_dtype_of(t->dtype)->name);
 }
 
@@ -57,21 +60,24 @@ static asc_tensor *bind(binder *b, const char *name, bool required, int64_t rows
     const asc_gguf_tensor *t = asc_gguf_tensor_find(b->g, full);
     if (t == NULL) {
         if (required) {
-            b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT, "'%s': tensor %s is missing", asc_gguf_name(b->g), full);
+            b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT, "'%s': tensor %s is missing", asc_gguf_name(b->g),
+                             full);
             asc_hint(b->ctx, "the file is incomplete or not a %s model", b->d->cfg.family->name);
         }
         return NULL;
     }
     b->used[index_of(b->g, t)] = true;
     if ((b->st = check_type(b, t)) != ASC_OK) return NULL;
-    bool ok = rows == 0 ? t->rank == 1 && t->dims[0] == cols : t->rank == 2 && t->dims[0] == rows && t->dims[1] == cols;
+    bool ok = rows == 0 ? t->rank == 1 && t->dims[0] == cols
+                        : t->rank == 2 && t->dims[0] == rows && t->dims[1] == cols;
     asc_shape shape = {.rank = t->rank};
     for (int i = 0; i < t->rank; i++) shape.dims[i] = t->dims[i];
     if (!ok) {
         char text[128];
-        b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT, "'%s': tensor %s has shape %s; the metadata asks for [%lld%s%lld]",
-                         asc_gguf_name(b->g), full, asc_shape_text(&shape, text), (long long)(rows > 0 ? rows : cols),
-                         rows > 0 ? "," : "", (long long)(rows > 0 ? cols : 0));
+        b->st = ASC_FAIL(
+            b->ctx, ASC_INVALID_ARGUMENT, "'%s': tensor %s has shape %s; the metadata asks for [%lld%s%lld]",
+            asc_gguf_name(b->g), full, asc_shape_text(&shape, text), (long long)(rows > 0 ? rows : cols),
+            rows > 0 ? "," : "", (long long)(rows > 0 ? cols : 0));
         return NULL;
     }
     asc_tensor *w = asc_from_stored(b->ctx, t->dtype, shape, t->data);
@@ -125,7 +131,8 @@ static void bind_rope(binder *b) {
         divide = t->data;
         for (int64_t i = 0; i < half; i++) {
             if (!(divide[i] > 0.0f)) {
-                b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT, "'%s': rope_freqs.weight[%lld] is %g; expected more than 0",
+                b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT,
+                                 "'%s': rope_freqs.weight[%lld] is %g; expected more than 0",
                                  asc_gguf_name(b->g), (long long)i, (double)divide[i]);
             }
         }
@@ -143,7 +150,9 @@ static asc_status all_used(binder *b) {
         asc_view n = asc_view_cut(asc_gguf_tensor_at(b->g, i)->name, 100);
         ASC_FAIL(b->ctx, ASC_UNIMPLEMENTED, "'%s': tensor " ASC_VIEW_FMT " has no place in a %s model here",
                  asc_gguf_name(b->g), ASC_VIEW_ARG(n), b->d->cfg.family->name);
-        return asc_hint(b->ctx, "ignoring it would change the numbers; this variant of the architecture is not supported");
+        return asc_hint(
+            b->ctx,
+            "ignoring it would change the numbers; this variant of the architecture is not supported");
     }
     return ASC_OK;
 }
@@ -203,8 +212,9 @@ asc_status asc_decoder_check_finite(asc_ctx *ctx, const asc_gguf *g) {
             for (int64_t k = 0; k < m; k++) {
                 if (isfinite(tmp[k])) continue;
                 asc_view name = asc_view_cut(t->name, 100);
-                ASC_FAIL(ctx, ASC_DATA_LOSS, "'%s': tensor " ASC_VIEW_FMT " holds %s at element %lld", asc_gguf_name(g),
-                         ASC_VIEW_ARG(name), isnan(tmp[k]) ? "NaN" : "infinity", (long long)(at + k));
+                ASC_FAIL(ctx, ASC_DATA_LOSS, "'%s': tensor " ASC_VIEW_FMT " holds %s at element %lld",
+                         asc_gguf_name(g), ASC_VIEW_ARG(name), isnan(tmp[k]) ? "NaN" : "infinity",
+                         (long long)(at + k));
                 return asc_hint(ctx, "the file is damaged; fetch it again");
             }
         }

@@ -1,5 +1,5 @@
-/* generate.c - continuing a text token by token. Keys and values of earlier positions are kept, so a step reads each weight
- * once. Greedy by default: the largest logit, the smallest id among equals. */
+/* generate.c - continuing a text token by token. Keys and values of earlier positions are kept, so a step
+ * reads each weight once. Greedy by default: the largest logit, the smallest id among equals. */
 #include "hash.h"
 #include "model.h"
 #include <math.h>
@@ -23,8 +23,11 @@ static asc_status step(gen *g, const int32_t *ids, int64_t t) {
     asc_tensor **all = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)n_layers * 2 + 1, sizeof(asc_tensor *));
     if (all == NULL) return ASC_RESOURCE_EXHAUSTED;
     asc_scope_begin(ctx);
-    asc_decoder_run run = {.x = asc_decoder_embed(d, ids, 1, t), .pos = g->pos, .past = g->pos > 0 ? g->kv : NULL,
-                           .out_kv = g->next, .tail = 1};
+    asc_decoder_run run = {.x = asc_decoder_embed(d, ids, 1, t),
+                           .pos = g->pos,
+                           .past = g->pos > 0 ? g->kv : NULL,
+                           .out_kv = g->next,
+                           .tail = 1};
     asc_tensor *y = asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
     all[0] = y;
     if (!asc_tensor_poisoned(y)) {
@@ -122,7 +125,8 @@ static asc_status loop(gen *g, const int32_t *ids, size_t n, int32_t *out_ids, s
         out_ids[(*out_n)++] = (int32_t)id;
         if (g->o->on_token != NULL && !g->o->on_token(g->o->self, (int32_t)id, lp)) break;
         bool end = id == tk.eos || id == tk.eot;
-        if ((end && !g->o->ignore_eos) || i + 1 == g->o->max_tokens || g->pos >= m->decoder.cfg.context) break;
+        if ((end && !g->o->ignore_eos) || i + 1 == g->o->max_tokens || g->pos >= m->decoder.cfg.context)
+            break;
         int32_t next = (int32_t)id;
         st = asc_poll_cancel(m->ctx);
         if (st == ASC_OK) st = step(g, &next, 1);
@@ -130,8 +134,8 @@ static asc_status loop(gen *g, const int32_t *ids, size_t n, int32_t *out_ids, s
     return st;
 }
 
-asc_status asc_generate(asc_model *m, const int32_t *ids, size_t n, const asc_generate_options *opts, int32_t *out_ids,
-                        size_t *out_n) {
+asc_status asc_generate(asc_model *m, const int32_t *ids, size_t n, const asc_generate_options *opts,
+                        int32_t *out_ids, size_t *out_n) {
     asc_ctx *ctx = m->ctx;
     *out_n = 0;
     asc_status st = asc_model_check_ids(m, ids, n, "prompt");

@@ -15,17 +15,27 @@ static asc_status fill_info(asc_model *m) {
     if (st != ASC_OK) return st;
     m->name = asc_strdup_view(ctx, ASC_MEM_GENERAL, name);
     if (m->name == NULL) return ASC_RESOURCE_EXHAUSTED;
-    *i = (asc_model_info){.path = m->path, .architecture = c->family->name, .name = m->name, .n_layers = c->n_layers,
-                          .d_model = c->d_model, .n_heads = c->n_heads, .n_kv_heads = c->n_kv, .head_dim = c->head_dim,
-                          .d_ff = c->d_ff, .n_vocab = c->n_vocab, .context_length = c->context,
-                          .file_bytes = asc_gguf_size(m->file), .scale_free = !m->decoder.has_bias,
+    *i = (asc_model_info){.path = m->path,
+                          .architecture = c->family->name,
+                          .name = m->name,
+                          .n_layers = c->n_layers,
+                          .d_model = c->d_model,
+                          .n_heads = c->n_heads,
+                          .n_kv_heads = c->n_kv,
+                          .head_dim = c->head_dim,
+                          .d_ff = c->d_ff,
+                          .n_vocab = c->n_vocab,
+                          .context_length = c->context,
+                          .file_bytes = asc_gguf_size(m->file),
+                          .scale_free = !m->decoder.has_bias,
                           .tied_head = m->decoder.head == m->decoder.embed};
     for (size_t k = 0; k < asc_gguf_tensor_count(m->file); k++) {
         const asc_gguf_tensor *t = asc_gguf_tensor_at(m->file, k);
         int64_t n = 1;
         for (int r = 0; r < t->rank; r++) n *= t->dims[r];
         i->n_params += n;
-        if (!asc_view_eqs(t->name, "token_embd.weight") && !asc_view_eqs(t->name, "output.weight")) i->n_params_blocks += n;
+        if (!asc_view_eqs(t->name, "token_embd.weight") && !asc_view_eqs(t->name, "output.weight"))
+            i->n_params_blocks += n;
     }
     return ASC_OK;
 }
@@ -33,7 +43,8 @@ static asc_status fill_info(asc_model *m) {
 asc_status asc_model_open(asc_ctx *ctx, const char *path, const asc_model_options *opts, asc_model **out) {
     asc_status st = ASC_OK;
     *out = NULL;
-    bool expand = opts != NULL && opts->struct_size >= sizeof(asc_model_options) && opts->weights == ASC_WEIGHTS_EXPANDED;
+    bool expand = opts != NULL && opts->struct_size >= sizeof(asc_model_options) &&
+                  opts->weights == ASC_WEIGHTS_EXPANDED;
     asc_model *m = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *m);
     if (m == NULL) return ASC_RESOURCE_EXHAUSTED;
     m->ctx = ctx;
@@ -47,8 +58,8 @@ asc_status asc_model_open(asc_ctx *ctx, const char *path, const asc_model_option
     ASC_TRY(asc_tokenizer_from_gguf(ctx, m->file, &m->tokenizer));
     size_t n_tokens = asc_tokenizer_get_info(m->tokenizer).n_vocab;
     if ((int64_t)n_tokens > m->decoder.cfg.n_vocab) {
-        st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s': %zu tokens, but token_embd.weight has only %lld rows", path, n_tokens,
-                      (long long)m->decoder.cfg.n_vocab);
+        st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s': %zu tokens, but token_embd.weight has only %lld rows",
+                      path, n_tokens, (long long)m->decoder.cfg.n_vocab);
         goto done;
     }
     ASC_TRY(fill_info(m));
@@ -135,7 +146,8 @@ asc_status asc_model_check_ids(asc_model *m, const int32_t *ids, size_t n, const
         return asc_hint(ctx, "give at least one word");
     }
     if ((uint64_t)n > (uint64_t)c->context) {
-        ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "the %s has %zu tokens; this model's context is %lld", what, n, (long long)c->context);
+        ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "the %s has %zu tokens; this model's context is %lld", what, n,
+                 (long long)c->context);
         return asc_hint(ctx, "shorten the text");
     }
     for (size_t i = 0; i < n; i++) {
@@ -151,7 +163,8 @@ asc_status asc_model_explain_nan(asc_model *m, const char *what) {
     asc_status st = asc_decoder_check_finite(m->ctx, m->file);
     if (st != ASC_OK) return st;
     ASC_FAIL(m->ctx, ASC_OUT_OF_RANGE, "%s is not a finite number although all weights are", what);
-    return asc_hint(m->ctx, "an intermediate value overflowed f32; try --device reference, which computes in f64");
+    return asc_hint(m->ctx,
+                    "an intermediate value overflowed f32; try --device reference, which computes in f64");
 }
 
 asc_status asc_model_logits(asc_model *m, const int32_t *ids, size_t n, size_t n_rows, float *out) {

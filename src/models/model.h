@@ -15,7 +15,8 @@ struct asc_model {
     char sha256[65]; /* "" until asked for */
 };
 
-/* INVALID_ARGUMENT / OUT_OF_RANGE unless 1 <= n <= context and every id is in the vocabulary. `what` names the ids. */
+/* INVALID_ARGUMENT / OUT_OF_RANGE unless 1 <= n <= context and every id is in the vocabulary. `what` names
+ * the ids. */
 ASC_MUST_USE asc_status asc_model_check_ids(asc_model *m, const int32_t *ids, size_t n, const char *what);
 /* When a result is not finite: the reason (weights named), or NUMERIC trouble said plainly. */
 asc_status asc_model_explain_nan(asc_model *m, const char *what);

@@ -7,8 +7,8 @@ asc_tensor *asc_linear(asc_ctx *ctx, asc_tensor *x, asc_tensor *w, asc_tensor *b
     return bias != NULL ? asc_add(ctx, y, bias) : y;
 }
 
-asc_tensor *asc_gated_mlp(asc_ctx *ctx, asc_tensor *x, asc_tensor *w_gate, asc_tensor *w_up, asc_tensor *w_down,
-                          asc_gate gate) {
+asc_tensor *asc_gated_mlp(asc_ctx *ctx, asc_tensor *x, asc_tensor *w_gate, asc_tensor *w_up,
+                          asc_tensor *w_down, asc_gate gate) {
     asc_tensor *g = asc_linear(ctx, x, w_gate, NULL), *u = asc_linear(ctx, x, w_up, NULL);
     asc_tensor *h = gate == ASC_GATE_SILU ? asc_swiglu(ctx, g, u) : asc_mul(ctx, asc_gelu_tanh(ctx, g), u);
     return asc_linear(ctx, h, w_down, NULL);

@@ -145,7 +145,8 @@ const asc_op *asc_op_find(asc_view name); /* NULL = unknown */
 asc_tensor *asc_apply(asc_ctx *ctx, const asc_op *op, const asc_attrs *attrs, asc_tensor *const *in,
                       int n_in);
 
-/* A vjp for ops with a decomposition: records op->decompose on the inputs and differentiates that. Lives in src/grad. */
+/* A vjp for ops with a decomposition: records op->decompose on the inputs and differentiates that. Lives in
+ * src/grad. */
 void asc_vjp_decomposed(asc_vjp_args *a);
 
 /* Helpers for descriptors. */

@@ -1,5 +1,6 @@
-/* goldens.h - the runner over folders of third-party numbers. One file of this folder runs one kind; main recognises kinds by
- * file name. A kind's runner compares and counts; it never changes a tolerance to make a case pass. */
+/* goldens.h - the runner over folders of third-party numbers. One file of this folder runs one kind; main
+ * recognises kinds by file name. A kind's runner compares and counts; it never changes a tolerance to make a
+ * case pass. */
 #ifndef ASC_GOLDENS_H
 #define ASC_GOLDENS_H
 
@@ -10,15 +11,15 @@
 
 typedef struct goldens {
     asc_ctx *ctx;
-    asc_model *m;       /* the 135M model, opened at first use; NULL when there is no file */
+    asc_model *m; /* the 135M model, opened at first use; NULL when there is no file */
     const char *model_path;
     const char *device;
-    bool quick;         /* leave out what takes long */
+    bool quick; /* leave out what takes long */
     long passed, failed, skipped;
     /* of the file being run */
     long cases, bad;
-    double worst;       /* largest |difference| / tolerance */
-    char first[512];    /* first failure */
+    double worst;    /* largest |difference| / tolerance */
+    char first[512]; /* first failure */
 } goldens;
 
 /* Counts one comparison; `ratio` = |difference| / tolerance, fails above 1 or NaN. */
@@ -30,8 +31,8 @@ bool goldens_model(goldens *g);
 bool goldens_lines(goldens *g, const char *path, void (*fn)(goldens *g, const asc_json *line));
 /* Integers of a list into out[0..most); returns how many. */
 size_t goldens_ids(const asc_json *list, int32_t *out, size_t most);
-/* A factor on recorded f32 noise floors: another order of rounding differs from a third program's f32 run by a few times what
- * that run differs from f64; the largest allowed by the reference's own notes. */
+/* A factor on recorded f32 noise floors: another order of rounding differs from a third program's f32 run by
+ * a few times what that run differs from f64; the largest allowed by the reference's own notes. */
 #define GOLDENS_FACTOR 8.0
 
 void goldens_attr(goldens *g, const asc_json *line);

@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int hex(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; }
+static int hex(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
 
 void goldens_dequant(goldens *g, const asc_json *line) {
     asc_view h = asc_json_str(asc_json_get(line, "hex")), name = asc_json_str(asc_json_get(line, "type"));
@@ -14,21 +19,24 @@ void goldens_dequant(goldens *g, const asc_json *line) {
     int t = asc_dtype_from_ggml((uint32_t)asc_json_int(asc_json_get(line, "ggml_type"), -1));
     size_t n = asc_json_len(want), bytes = h.len / 2;
     size_t need = 0;
-    if (t < 0 || asc_dtype_expand((asc_dtype)t) == NULL || !asc_dtype_bytes((asc_dtype)t, (int64_t)n, &need) || need != bytes) {
+    if (t < 0 || asc_dtype_expand((asc_dtype)t) == NULL ||
+        !asc_dtype_bytes((asc_dtype)t, (int64_t)n, &need) || need != bytes) {
         goldens_fail(g, "type " ASC_VIEW_FMT " cannot be expanded", ASC_VIEW_ARG(name));
         return;
     }
     unsigned char *src = malloc(bytes + 1);
     float *out = malloc((n + 1) * sizeof *out);
     if (src == NULL || out == NULL) abort();
-    for (size_t i = 0; i < bytes; i++) src[i] = (unsigned char)(hex(h.ptr[2 * i]) << 4 | hex(h.ptr[2 * i + 1]));
+    for (size_t i = 0; i < bytes; i++)
+        src[i] = (unsigned char)(hex(h.ptr[2 * i]) << 4 | hex(h.ptr[2 * i + 1]));
     asc_dtype_expand((asc_dtype)t)(src, out, (int64_t)n);
     size_t wrong = 0;
     for (size_t i = 0; i < n; i++) {
         float w = (float)asc_json_num(asc_json_at(want, i), NAN);
         wrong += memcmp(&w, &out[i], sizeof w) != 0 && !(isnan(w) && isnan(out[i])) ? 1 : 0;
     }
-    goldens_check(g, wrong == 0 ? 0.0 : 2.0, ASC_VIEW_FMT ": %zu of %zu values differ in some bit", ASC_VIEW_ARG(name), wrong, n);
+    goldens_check(g, wrong == 0 ? 0.0 : 2.0, ASC_VIEW_FMT ": %zu of %zu values differ in some bit",
+                  ASC_VIEW_ARG(name), wrong, n);
     free(src);
     free(out);
 }
@@ -36,8 +44,10 @@ void goldens_dequant(goldens *g, const asc_json *line) {
 static void zoo_case(goldens *g, asc_model *m, const asc_json *k, size_t c, double floor) {
     enum { MAX = 8192 };
     static int32_t ids[MAX], want_ids[64], got[64];
-    const asc_json *e = asc_json_get(k, "expected"), *all = asc_json_get(e, "logits"), *last = asc_json_get(e, "logits_last");
-    size_t n = goldens_ids(asc_json_get(k, "input_ids"), ids, MAX), v = (size_t)asc_model_get_info(m).n_vocab, rows = all != NULL ? n : 1, n_got = 0;
+    const asc_json *e = asc_json_get(k, "expected"), *all = asc_json_get(e, "logits"),
+                   *last = asc_json_get(e, "logits_last");
+    size_t n = goldens_ids(asc_json_get(k, "input_ids"), ids, MAX), v = (size_t)asc_model_get_info(m).n_vocab,
+           rows = all != NULL ? n : 1, n_got = 0;
     float *out = calloc(rows * v + 1, sizeof *out);
     if (out == NULL) abort();
     if (asc_model_logits(m, ids, n, rows, out) != ASC_OK) {
@@ -50,8 +60,10 @@ static void zoo_case(goldens *g, asc_model *m, const asc_json *k, size_t c, doub
     for (size_t i = 0; i < rows * v; i++) big = fmax(big, fabs((double)out[i]));
     double tol = strcmp(g->device, "reference") == 0 ? 6.1e-8 * big + 1e-9 : GOLDENS_FACTOR * floor;
     for (size_t i = 0; i < rows * v; i++) {
-        double w = asc_json_num(all != NULL ? asc_json_at(asc_json_at(all, i / v), i % v) : asc_json_at(last, i), NAN);
-        goldens_check(g, fabs(w - (double)out[i]) / tol, "case %zu, logit %zu: %.9g, expected %.9g", c, i, (double)out[i], w);
+        double w = asc_json_num(
+            all != NULL ? asc_json_at(asc_json_at(all, i / v), i % v) : asc_json_at(last, i), NAN);
+        goldens_check(g, fabs(w - (double)out[i]) / tol, "case %zu, logit %zu: %.9g, expected %.9g", c, i,
+                      (double)out[i], w);
     }
     free(out);
     size_t nw = goldens_ids(asc_json_get(asc_json_get(k, "greedy"), "token_ids"), want_ids, 64);
@@ -60,7 +72,9 @@ static void zoo_case(goldens *g, asc_model *m, const asc_json *k, size_t c, doub
         goldens_fail(g, "case %zu, greedy: %s", c, asc_error_message(g->ctx));
         return;
     }
-    for (size_t i = 0; i < nw; i++) goldens_check(g, i < n_got && got[i] == want_ids[i] ? 0.0 : 2.0, "case %zu: greedy token %zu differs", c, i);
+    for (size_t i = 0; i < nw; i++)
+        goldens_check(g, i < n_got && got[i] == want_ids[i] ? 0.0 : 2.0, "case %zu: greedy token %zu differs",
+                      c, i);
 }
 
 static void zoo_tokens(goldens *g, asc_model *m, const asc_json *root) {
@@ -69,7 +83,8 @@ static void zoo_tokens(goldens *g, asc_model *m, const asc_json *root) {
         const asc_json *one = asc_json_at(list, i), *want = asc_json_get(one, "ids");
         asc_token *t = NULL;
         size_t n = 0;
-        if (asc_tokenize(g->ctx, asc_model_tokenizer(m), asc_json_str(asc_json_get(one, "text")), NULL, &t, &n) != ASC_OK) {
+        if (asc_tokenize(g->ctx, asc_model_tokenizer(m), asc_json_str(asc_json_get(one, "text")), NULL, &t,
+                         &n) != ASC_OK) {
             goldens_fail(g, "text %zu: %s", i, asc_error_message(g->ctx));
             continue;
         }
@@ -82,7 +97,8 @@ static void zoo_tokens(goldens *g, asc_model *m, const asc_json *root) {
 
 /* expect: match | error | error-or-match | match-or-unsupported | error-or-warning, as the case file says. */
 static bool may_fail(asc_view expect) {
-    return expect.ptr != NULL && (asc_view_starts(expect, asc_view_of("error")) || asc_view_eqs(expect, "match-or-unsupported"));
+    return expect.ptr != NULL &&
+           (asc_view_starts(expect, asc_view_of("error")) || asc_view_eqs(expect, "match-or-unsupported"));
 }
 
 void goldens_zoo(goldens *g, const char *folder) {
@@ -92,7 +108,8 @@ void goldens_zoo(goldens *g, const char *folder) {
     asc_json *root = NULL;
     asc_model *m = NULL;
     snprintf(path, sizeof path, "%s/case.json", folder);
-    if (asc_file_read(g->ctx, path, (size_t)1 << 28, &text, &len) != ASC_OK || asc_json_parse(g->ctx, text, len, &root) != ASC_OK) {
+    if (asc_file_read(g->ctx, path, (size_t)1 << 28, &text, &len) != ASC_OK ||
+        asc_json_parse(g->ctx, text, len, &root) != ASC_OK) {
         goldens_fail(g, "%s", asc_error_message(g->ctx));
         asc_free(g->ctx, text);
         return;
@@ -112,7 +129,8 @@ void goldens_zoo(goldens *g, const char *folder) {
         double floor = 0.0;
         for (size_t i = 0; i < asc_json_len(cases); i++) {
             const asc_json *noise = asc_json_get(asc_json_at(cases, i), "f32_noise");
-            floor = fmax(floor, fmax(asc_json_num(asc_json_get(noise, "logits"), 0.0), asc_json_num(asc_json_get(noise, "logits_last"), 0.0)));
+            floor = fmax(floor, fmax(asc_json_num(asc_json_get(noise, "logits"), 0.0),
+                                     asc_json_num(asc_json_get(noise, "logits_last"), 0.0)));
         }
         for (size_t i = 0; i < asc_json_len(cases); i++) zoo_case(g, m, asc_json_at(cases, i), i, floor);
         zoo_tokens(g, m, root);
@@ -126,7 +144,8 @@ static const char *bad_folder;
 
 static void bad_one(goldens *g, const asc_json *line) {
     char path[4200];
-    asc_view file = asc_json_str(asc_json_get(line, "file")), expect = asc_json_str(asc_json_get(line, "expect"));
+    asc_view file = asc_json_str(asc_json_get(line, "file")),
+             expect = asc_json_str(asc_json_get(line, "expect"));
     asc_model *m = NULL;
     snprintf(path, sizeof path, "%s/" ASC_VIEW_FMT, bad_folder, ASC_VIEW_ARG(file));
     asc_status st = asc_model_open(g->ctx, path, NULL, &m);
@@ -140,8 +159,8 @@ static void bad_one(goldens *g, const asc_json *line) {
     bool refused = st != ASC_OK;
     bool right = asc_view_eqs(expect, "match") ? !refused : asc_view_eqs(expect, "error") ? refused : true;
     if (refused && asc_error_message(g->ctx)[0] == '\0') right = false;
-    goldens_check(g, right ? 0.0 : 2.0, ASC_VIEW_FMT ": %s, expected " ASC_VIEW_FMT, ASC_VIEW_ARG(file), refused ? "refused" : "loads",
-                  ASC_VIEW_ARG(expect));
+    goldens_check(g, right ? 0.0 : 2.0, ASC_VIEW_FMT ": %s, expected " ASC_VIEW_FMT, ASC_VIEW_ARG(file),
+                  refused ? "refused" : "loads", ASC_VIEW_ARG(expect));
     asc_model_close(m);
 }
 

@@ -1,5 +1,6 @@
-/* goldens_main.c - goldens [--model FILE] [--device NAME] [--threads N] [--quick] FOLDER: walks a folder, runs what it recognises,
- * prints a line per file and `N passed, N failed` at the end. Exit status 1 when something failed or nothing ran. */
+/* goldens_main.c - goldens [--model FILE] [--device NAME] [--threads N] [--quick] FOLDER: walks a folder,
+ * runs what it recognises, prints a line per file and `N passed, N failed` at the end. Exit status 1 when
+ * something failed or nothing ran. */
 #include "file.h"
 #include "goldens.h"
 #include <dirent.h>
@@ -93,7 +94,8 @@ static void end(goldens *g, const char *name, bool ran) {
         printf("ok    %-34s %ld checks, worst %.3f of its tolerance\n", name, g->cases, g->worst);
         g->passed++;
     } else {
-        printf("FAIL  %-34s %ld of %ld checks: %s\n", name, g->bad, g->cases, g->cases > 0 ? g->first : "nothing in it");
+        printf("FAIL  %-34s %ld of %ld checks: %s\n", name, g->bad, g->cases,
+               g->cases > 0 ? g->first : "nothing in it");
         g->failed++;
     }
     fflush(stdout);
@@ -104,10 +106,8 @@ static const struct {
     bool needs_model;
     void (*run)(goldens *g, const asc_json *line);
 } kinds[] = {
-    {"smollm2_attr.jsonl", true, goldens_attr},
-    {"tokenizer_smollm2.jsonl", true, goldens_tokenizer},
-    {"generate_smollm2.jsonl", true, goldens_generate},
-    {"chat_smollm2.jsonl", true, goldens_chat},
+    {"smollm2_attr.jsonl", true, goldens_attr},         {"tokenizer_smollm2.jsonl", true, goldens_tokenizer},
+    {"generate_smollm2.jsonl", true, goldens_generate}, {"chat_smollm2.jsonl", true, goldens_chat},
     {"gguf_dequant.jsonl", false, goldens_dequant},
 };
 
@@ -192,10 +192,12 @@ int main(int argc, char **argv) {
         }
     }
     if (folder == NULL || !is_dir(folder)) {
-        fprintf(stderr, "usage: goldens [--model FILE] [--device cpu|reference] [--threads N] [--quick] FOLDER\n");
+        fprintf(stderr,
+                "usage: goldens [--model FILE] [--device cpu|reference] [--threads N] [--quick] FOLDER\n");
         return 2;
     }
-    if (g.model_path != NULL && (g.model_path[0] == '\0' || access(g.model_path, R_OK) != 0)) g.model_path = NULL;
+    if (g.model_path != NULL && (g.model_path[0] == '\0' || access(g.model_path, R_OK) != 0))
+        g.model_path = NULL;
     o.device = g.device;
     if (asc_ctx_create(&o, &g.ctx) != ASC_OK) {
         fprintf(stderr, "goldens: %s\n", g.ctx != NULL ? asc_error_message(g.ctx) : "out of memory");
@@ -204,6 +206,7 @@ int main(int argc, char **argv) {
     walk(&g, folder, "", 0);
     asc_model_close(g.m);
     asc_ctx_destroy(g.ctx);
-    printf(g.skipped > 0 ? "%ld passed, %ld failed, %ld skipped\n" : "%ld passed, %ld failed\n", g.passed, g.failed, g.skipped);
+    printf(g.skipped > 0 ? "%ld passed, %ld failed, %ld skipped\n" : "%ld passed, %ld failed\n", g.passed,
+           g.failed, g.skipped);
     return g.failed > 0 || g.passed == 0 ? 1 : 0;
 }

@@ -35,7 +35,8 @@ void goldens_tokenizer(goldens *g, const asc_json *line) {
     char *bytes = malloc(coded.len + 1);
     if (bytes == NULL) abort();
     if (coded.ptr != NULL) text = asc_view_make(bytes, b64(coded, bytes));
-    asc_tokenize_options o = {.struct_size = sizeof o, .parse_special = asc_json_bool(asc_json_get(line, "parse_special"), false)};
+    asc_tokenize_options o = {.struct_size = sizeof o,
+                              .parse_special = asc_json_bool(asc_json_get(line, "parse_special"), false)};
     asc_token *t = NULL;
     size_t n = 0;
     if (asc_tokenize(g->ctx, asc_model_tokenizer(g->m), text, &o, &t, &n) != ASC_OK) {
@@ -56,14 +57,16 @@ void goldens_generate(goldens *g, const asc_json *line) {
     enum { MAX = 8192 };
     static int32_t ids[MAX], want[MAX], got[MAX];
     asc_view name = asc_json_str(asc_json_get(line, "name"));
-    size_t n = goldens_ids(asc_json_get(line, "ids"), ids, MAX), k = goldens_ids(asc_json_get(line, "hf_f32_greedy_ids"), want, MAX), n_got = 0;
+    size_t n = goldens_ids(asc_json_get(line, "ids"), ids, MAX),
+           k = goldens_ids(asc_json_get(line, "hf_f32_greedy_ids"), want, MAX), n_got = 0;
     asc_generate_options o = {.struct_size = sizeof o, .max_tokens = k, .ignore_eos = true};
     if (asc_generate(g->m, ids, n, &o, got, &n_got) != ASC_OK) {
         goldens_fail(g, ASC_VIEW_FMT ": %s", ASC_VIEW_ARG(name), asc_error_message(g->ctx));
         return;
     }
     for (size_t i = 0; i < k; i++)
-        goldens_check(g, i < n_got && got[i] == want[i] ? 0.0 : 2.0, ASC_VIEW_FMT ": token %zu is %d, expected %d", ASC_VIEW_ARG(name), i,
+        goldens_check(g, i < n_got && got[i] == want[i] ? 0.0 : 2.0,
+                      ASC_VIEW_FMT ": token %zu is %d, expected %d", ASC_VIEW_ARG(name), i,
                       i < n_got ? got[i] : -1, want[i]);
 }
 
@@ -77,12 +80,15 @@ void goldens_chat(goldens *g, const asc_json *line) {
     for (size_t i = 0; i < n; i++)
         msgs[i] = (asc_chat_message){.role = asc_json_str(asc_json_get(asc_json_at(list, i), "role")),
                                      .content = asc_json_str(asc_json_get(asc_json_at(list, i), "content"))};
-    asc_chat_options o = {.struct_size = sizeof o, .add_generation_prompt = asc_json_bool(asc_json_get(line, "add_generation_prompt"), false)};
+    asc_chat_options o = {.struct_size = sizeof o,
+                          .add_generation_prompt =
+                              asc_json_bool(asc_json_get(line, "add_generation_prompt"), false)};
     asc_chat_text out = {0};
     if (asc_chat_render(g->ctx, asc_model_chat_template(g->m), msgs, n, &o, &out) != ASC_OK) {
         goldens_fail(g, "case %ld: %s", g->cases, asc_error_message(g->ctx));
         return;
     }
-    goldens_check(g, asc_view_eq(want, asc_view_make(out.text, out.len)) ? 0.0 : 2.0, "case %ld: rendered differently", g->cases);
+    goldens_check(g, asc_view_eq(want, asc_view_make(out.text, out.len)) ? 0.0 : 2.0,
+                  "case %ld: rendered differently", g->cases);
     asc_chat_text_free(g->ctx, &out);
 }

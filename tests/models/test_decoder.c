@@ -1,4 +1,5 @@
-/* test_decoder.c - tiny models of every family against float64 numbers of an independent program (tests/data/goldens). */
+/* test_decoder.c - tiny models of every family against float64 numbers of an independent program
+ * (tests/data/goldens). */
 #include "exec.h"
 #include "file.h"
 #include "harness.h"
@@ -62,9 +63,11 @@ static void check_logits(golden *g, double tolerance) {
         float *out = calloc(rows * v, sizeof *out);
         assert_ok(g->ctx, asc_model_logits(g->m, ids, n, rows, out));
         for (size_t i = 0; i < rows * v; i++) {
-            double want = asc_json_num(all != NULL ? asc_json_at(asc_json_at(all, i / v), i % v) : asc_json_at(last, i), NAN);
+            double want = asc_json_num(
+                all != NULL ? asc_json_at(asc_json_at(all, i / v), i % v) : asc_json_at(last, i), NAN);
             if (!(fabs(want - (double)out[i]) <= tolerance))
-                fail_msg("case %zu, logit %zu: %.9g, expected %.9g within %g", c, i, (double)out[i], want, tolerance);
+                fail_msg("case %zu, logit %zu: %.9g, expected %.9g within %g", c, i, (double)out[i], want,
+                         tolerance);
         }
         free(out);
     }
@@ -99,7 +102,8 @@ static void greedy_ids(void **state) {
             const asc_json *want = asc_json_get(asc_json_get(asc_json_at(cases, c), "greedy"), "token_ids");
             if (asc_json_len(want) == 0) continue;
             int32_t ids[MAX_IDS], out[64], expect[MAX_IDS];
-            size_t n = ids_of(asc_json_get(asc_json_at(cases, c), "input_ids"), ids), n_want = ids_of(want, expect), n_out;
+            size_t n = ids_of(asc_json_get(asc_json_at(cases, c), "input_ids"), ids),
+                   n_want = ids_of(want, expect), n_out;
             asc_generate_options o = {.struct_size = sizeof o, .max_tokens = n_want, .ignore_eos = true};
             assert_ok(g.ctx, asc_generate(g.m, ids, n, &o, out, &n_out));
             assert_int_equal(n_out, n_want);
@@ -174,12 +178,14 @@ static void memory_runs_out(void **state) {
     bool finished = false;
     for (long k = 1; !finished; k += k < 200 ? 1 : 17) {
         test_alloc a = {.fail_at = k};
-        asc_ctx_options o = {.struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a, .n_threads = 1};
+        asc_ctx_options o = {
+            .struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a, .n_threads = 1};
         asc_ctx *ctx;
         asc_model *m = NULL;
         float out[2048];
         asc_status st = asc_ctx_create(&o, &ctx);
-        if (st == ASC_OK) st = asc_model_open(ctx, test_data("goldens/zoo_gguf/llama-q4_1/model.gguf"), NULL, &m);
+        if (st == ASC_OK)
+            st = asc_model_open(ctx, test_data("goldens/zoo_gguf/llama-q4_1/model.gguf"), NULL, &m);
         if (st == ASC_OK) st = asc_model_logits(m, ids, 3, 1, out);
         finished = st == ASC_OK && a.count < k;
         assert_true(st == ASC_OK || st == ASC_RESOURCE_EXHAUSTED);
@@ -191,8 +197,8 @@ static void memory_runs_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(logits_reference), cmocka_unit_test(logits_cpu),      cmocka_unit_test(greedy_ids),
-        cmocka_unit_test(same_bits),        cmocka_unit_test(bad_requests),    cmocka_unit_test(sites_are_found),
+        cmocka_unit_test(logits_reference), cmocka_unit_test(logits_cpu),   cmocka_unit_test(greedy_ids),
+        cmocka_unit_test(same_bits),        cmocka_unit_test(bad_requests), cmocka_unit_test(sites_are_found),
         cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests_name("decoder", tests, NULL, NULL);

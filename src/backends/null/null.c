@@ -1,4 +1,5 @@
-/* null.c - the device that computes nothing: shapes, plans and cost only. Also the file to copy for a new device. */
+/* null.c - the device that computes nothing: shapes, plans and cost only. Also the file to copy for a new
+ * device. */
 #include "device.h"
 
 static asc_status null_open(asc_ctx *ctx, void **out_state) {

@@ -76,10 +76,13 @@ static asc_status ref_run(asc_ctx *ctx, void *state, const asc_run_args *a) {
     (void)state;
     for (size_t k = 0; k < p->n_nodes; k++) {
         const asc_node *n = &p->nodes[k];
-        if (n->op == NULL || a->plan->slots[k].place == ASC_PLACE_ALIAS || asc_shape_elems(&n->shape) == 0) continue;
+        if (n->op == NULL || a->plan->slots[k].place == ASC_PLACE_ALIAS || asc_shape_elems(&n->shape) == 0)
+            continue;
         asc_status st = asc_poll_cancel(ctx);
         if (st != ASC_OK) return st;
-        asc_ref_args r = {.attrs = &n->attrs, .n_in = n->n_in, .out = as_nd(a->data[k], &n->shape),
+        asc_ref_args r = {.attrs = &n->attrs,
+                          .n_in = n->n_in,
+                          .out = as_nd(a->data[k], &n->shape),
                           .n_threads = ctx->n_threads};
         for (int i = 0; i < n->n_in; i++) r.in[i] = as_nd(a->data[n->in[i]], &p->nodes[n->in[i]].shape);
         uint64_t t0 = a->op_ns != NULL ? asc_now_ns() : 0;
