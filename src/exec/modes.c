@@ -5,7 +5,7 @@
 
 /* Bounds of the deferred queue: so much unread work is cut by itself, computing the values nobody has
  * consumed yet. */
-enum { MAX_PENDING_NODES = 1 << 17 };
+enum { MAX_PENDING_NODES = 1 << 13 };
 static const double MAX_PENDING_FLOPS = 1e15;
 
 static asc_status flush_sinks(asc_ctx *ctx) {
