@@ -1,22 +1,22 @@
-/* cpu_device.c - the cpu device: native f32, i32 and bool storage, weights used as the file stores them, one kernel
- * per node.
+/* cpu_device.c - the cpu device: native f32, i32 and bool storage, weights used as the file stores them, one
+ * kernel per node.
  *
  * A run walks the program once. Each node goes to the first kernel of kernels.def that takes it, or to the
- * op's reference kernel (cpu_fallback.c), so every program runs. The device holds no state: memory belongs to
- * the executor, threads to OpenMP. Kernels cannot fail; the only failure of a run is a request to stop. */
+ * op's reference kernel (cpu_fallback.c), so every program runs. The device's only state is the index of its
+ * kernels: memory belongs to the executor, threads to OpenMP. Kernels cannot fail; the only failure of a run
+ * is a request to stop. */
 #include "cpu_device.h"
 #include <string.h>
 
 static asc_status device_open(asc_ctx *ctx, void **out_state) {
-    (void)ctx;
-    *out_state = NULL;
+    asc_kernel_index *x = asc_alloc(ctx, ASC_MEM_GENERAL, sizeof *x);
+    *out_state = x;
+    if (x == NULL) return ctx->error.code;
+    asc_kernel_index_init(x);
     return ASC_OK;
 }
 
-static void device_close(asc_ctx *ctx, void *state) {
-    (void)ctx;
-    (void)state;
-}
+static void device_close(asc_ctx *ctx, void *state) { asc_free(ctx, state); }
 
 static size_t storage_bytes(asc_dtype dtype, int64_t n) {
     size_t bytes = 0;
@@ -53,8 +53,7 @@ static asc_status supports(asc_ctx *ctx, void *state, const asc_call *c) {
 }
 
 static size_t scratch_bytes(asc_ctx *ctx, void *state, const asc_call *c) {
-    (void)state;
-    const asc_kernel *k = asc_kernel_pick(c, (asc_isa)ctx->isa);
+    const asc_kernel *k = asc_kernel_index_pick(state, c, (asc_isa)ctx->isa);
     if (k == NULL) return asc_cpu_fallback_scratch(c);
     return k->scratch != NULL ? k->scratch(c, ctx->n_threads) : 0;
 }
@@ -63,17 +62,20 @@ int asc_cpu_threads_for(const asc_call *c, int n_threads) {
     if (n_threads <= 1 || c->op->cost == NULL) return n_threads;
     asc_cost cost = {0};
     c->op->cost(c, &cost);
-    return cost.flops + cost.bytes_read + cost.bytes_written < ASC_CPU_SMALL_WORK ? 1 : n_threads;
+    const int op = c->op->opcode;
+    const bool dense = op == ASC_OPCODE_MATMUL || op == ASC_OPCODE_SDPA || op == ASC_OPCODE_SDPA_GRAD;
+    const double ns = cost.flops / (dense ? 100 : 4) + (cost.bytes_read + cost.bytes_written) / 10;
+    return ns < ASC_CPU_SMALL_NS ? 1 : n_threads;
 }
 
-static void run_node(asc_ctx *ctx, const asc_run_args *a, size_t i) {
+static void run_node(asc_ctx *ctx, const asc_kernel_index *index, const asc_run_args *a, size_t i) {
     const asc_node *node = &a->program->nodes[i];
     asc_call call;
     asc_node_call(a->program, node, &call);
     asc_kargs args = {.call = &call, .out = a->data[i], .scratch = a->scratch};
     args.n_threads = asc_cpu_threads_for(&call, ctx->n_threads);
     for (int k = 0; k < node->n_in; k++) args.in[k] = a->data[node->in[k]];
-    const asc_kernel *kernel = asc_kernel_pick(&call, (asc_isa)ctx->isa);
+    const asc_kernel *kernel = asc_kernel_index_pick(index, &call, (asc_isa)ctx->isa);
     if (kernel != NULL) {
         kernel->run(&args);
     } else {
@@ -82,7 +84,6 @@ static void run_node(asc_ctx *ctx, const asc_run_args *a, size_t i) {
 }
 
 static asc_status run(asc_ctx *ctx, void *state, const asc_run_args *a) {
-    (void)state;
     for (size_t i = 0; i < a->program->n_nodes; i++) {
         const asc_node *node = &a->program->nodes[i];
         if (node->op == NULL || a->plan->slots[i].place == ASC_PLACE_ALIAS) continue;
@@ -90,10 +91,10 @@ static asc_status run(asc_ctx *ctx, void *state, const asc_run_args *a) {
         asc_status st = asc_poll_cancel(ctx);
         if (st != ASC_OK) return st;
         if (a->op_ns == NULL) {
-            run_node(ctx, a, i);
+            run_node(ctx, state, a, i);
         } else {
             uint64_t start = asc_now_ns();
-            run_node(ctx, a, i);
+            run_node(ctx, state, a, i);
             a->op_ns[node->op->opcode] += asc_now_ns() - start;
         }
     }

@@ -17,8 +17,9 @@ void asc_cpu_convert(asc_dtype from, const void *src, asc_dtype to, void *dst, i
 size_t asc_cpu_fallback_scratch(const asc_call *c);
 void asc_cpu_fallback_run(const asc_kargs *a);
 
-/* Work below which one thread does it alone: FLOP plus bytes moved (docs/SPEED.md, "Threads"). */
-#define ASC_CPU_SMALL_WORK 60000.0
+/* Work that one thread does alone: a fork and join of OpenMP costs 0.7 us at best (docs/SPEED.md, "Threads").
+ * The estimate counts 100 FLOP/ns in matrix products, 4 elsewhere, and 10 bytes/ns. */
+#define ASC_CPU_SMALL_NS 5000.0
 /* Threads worth waking for this application: 1 when the work is smaller than the price of a fork and join. */
 int asc_cpu_threads_for(const asc_call *c, int n_threads);
 

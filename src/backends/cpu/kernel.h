@@ -37,4 +37,18 @@ extern const size_t asc_n_kernels;
 /* First kernel that takes the call, NULL = none. */
 const asc_kernel *asc_kernel_pick(const asc_call *c, asc_isa isa);
 
+/* The same choice without walking through the kernels of other ops; the device's state. */
+enum {
+#define KERNEL(name) ASC_KERNEL_##name,
+#include "kernels.def"
+#undef KERNEL
+    ASC_N_KERNELS
+};
+typedef struct asc_kernel_index {
+    uint16_t first[ASC_N_OPS + 1]; /* of each op in by_op */
+    const asc_kernel *by_op[ASC_N_KERNELS];
+} asc_kernel_index;
+void asc_kernel_index_init(asc_kernel_index *x);
+const asc_kernel *asc_kernel_index_pick(const asc_kernel_index *x, const asc_call *c, asc_isa isa);
+
 #endif

@@ -45,7 +45,7 @@ typedef struct tile_args {
 ALWAYS_INLINE void tile(const tile_args *t, const int rows, const int vecs) {
     __m512 acc[ROWS][3];
     const int64_t lda = t->lda, ldy = t->ldy;
-    const float *a = t->a, *b = t->b, *ahead = t->next_a;
+    const float *a = t->a, *b = t->b;
 #pragma GCC unroll 9
     for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 3
@@ -57,6 +57,7 @@ ALWAYS_INLINE void tile(const tile_args *t, const int rows, const int vecs) {
         _mm_prefetch((const char *)(t->next_y + i * ldy + 16), _MM_HINT_T0);
         _mm_prefetch((const char *)(t->next_y + i * ldy + 32), _MM_HINT_T0);
     }
+#pragma GCC unroll 4
     for (int64_t k = 0; k < t->steps; k++, a++, b += 48) {
         __m512 w[3];
 #pragma GCC unroll 3
@@ -68,7 +69,6 @@ ALWAYS_INLINE void tile(const tile_args *t, const int rows, const int vecs) {
             for (int j = 0; j < vecs; j++) acc[i][j] = _mm512_fmadd_ps(x, w[j], acc[i][j]);
         }
     }
-    (void)ahead;
 #pragma GCC unroll 9
     for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 3

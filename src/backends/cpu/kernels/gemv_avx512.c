@@ -9,10 +9,16 @@
 #include "kernel.h"
 #include "matmul_shape.h"
 #include <immintrin.h>
+#include <string.h>
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-enum { MAX_ROWS = 4, SEGMENT = 512 };
+enum {
+    MAX_ROWS = 4,
+    SEGMENT = 512, /* weights expanded at a time */
+    HEADS = 256,   /* block heads converted at a time */
+    AHEAD = 2048   /* bytes fetched before they are needed */
+};
 
 /* acc[i][0..1] += 32 weights times 32 activations of each row i. */
 #define DOT32(w0, w1, at)                                                                                    \
@@ -24,67 +30,117 @@ enum { MAX_ROWS = 4, SEGMENT = 512 };
         }                                                                                                    \
     } while (0)
 
-/* The f16 pairs at the head of up to 16 blocks that are `bytes` apart, as f32. */
-ALWAYS_INLINE void scales16(const uint8_t *p, int bytes, int64_t n, float d[16], float m[16]) {
-    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __mmask16 mask = (__mmask16)(n >= 16 ? 0xFFFF : (1 << n) - 1);
-    const __m512i at = _mm512_mullo_epi32(lane, _mm512_set1_epi32(bytes));
-    const __m512i pair = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), mask, at, (const void *)p, 1);
-    _mm512_store_ps(d, _mm512_cvtph_ps(_mm512_cvtepi32_epi16(pair)));
-    if (m != NULL) _mm512_store_ps(m, _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(pair, 16))));
+typedef struct gemv_job {
+    const float *x; /* [rows, k] */
+    float *y;       /* [rows, n] */
+    int64_t n, k;
+    const uint8_t *w;
+    int64_t row_bytes;
+    asc_dtype t;
+    asc_expand_fn expand;
+} gemv_job;
+
+/* Lane r of the result: sum of the lanes of v[r], as a tree that is the same for every row. */
+ALWAYS_INLINE __m512 sums_of_16(const __m512 v[16]) {
+    __m512 a[8], b[4], c[2];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++)
+        a[i] = _mm512_add_ps(_mm512_unpacklo_ps(v[2 * i], v[2 * i + 1]),
+                             _mm512_unpackhi_ps(v[2 * i], v[2 * i + 1]));
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const __m512d x = _mm512_castps_pd(a[2 * i]), y = _mm512_castps_pd(a[2 * i + 1]);
+        b[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)),
+                             _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
+    }
+    for (int i = 0; i < 2;
+         i++) /* 128-bit parts: rows 8 i .. 8 i + 3, twice, then 8 i + 4 .. 8 i + 7, twice */
+        c[i] = _mm512_add_ps(_mm512_shuffle_f32x4(b[2 * i], b[2 * i + 1], 0x88),
+                             _mm512_shuffle_f32x4(b[2 * i], b[2 * i + 1], 0xDD));
+    return _mm512_add_ps(_mm512_shuffle_f32x4(c[0], c[1], 0x88), _mm512_shuffle_f32x4(c[0], c[1], 0xDD));
 }
 
-ALWAYS_INLINE void dot_nibbles(const uint8_t *p, int64_t k, const float *x, int64_t ldx, const int rows,
-                               __m512 acc[MAX_ROWS][2], const bool has_min) {
-    const __m512 count = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512 levels = has_min ? count : _mm512_sub_ps(count, _mm512_set1_ps(8));
-    const int bytes = has_min ? 20 : 18, head = has_min ? 4 : 2;
-    _Alignas(64) float d[16], m[16];
-    for (int64_t b0 = 0; b0 < k / 32; b0 += 16) {
-        const int64_t n = k / 32 - b0 < 16 ? k / 32 - b0 : 16;
-        scales16(p, bytes, n, d, has_min ? m : NULL);
-        _mm_prefetch((const char *)p + 2048, _MM_HINT_T0);
-        _mm_prefetch((const char *)p + 2112, _MM_HINT_T0);
-        _mm_prefetch((const char *)p + 2176, _MM_HINT_T0);
-        _mm_prefetch((const char *)p + 2240, _MM_HINT_T0);
-        _mm_prefetch((const char *)p + 2304, _MM_HINT_T0);
-        for (int64_t b = 0; b < n; b++, p += bytes) {
-            const __m512 scale = _mm512_set1_ps(d[b]);
-            const __m512 table =
-                has_min ? _mm512_fmadd_ps(levels, scale, _mm512_set1_ps(m[b])) : _mm512_mul_ps(levels, scale);
-            const __m512i q = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(p + head)));
-            const __m512 w0 = _mm512_permutexvar_ps(q, table);
-            const __m512 w1 = _mm512_permutexvar_ps(_mm512_srli_epi32(q, 4), table);
-            DOT32(w0, w1, (b0 + b) * 32);
-        }
+/* What the heads of the next blocks hold, as f32. Rows follow each other in memory, so this does not stop at
+ * their ends. */
+typedef struct heads {
+    float d[HEADS], m[HEADS];
+    int64_t next, n; /* next one to use, number filled */
+    int64_t left;    /* blocks not yet looked at */
+} heads;
+
+ALWAYS_INLINE void heads_refill(heads *h, const uint8_t *p, const int bytes, const bool has_min) {
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i at = _mm512_mullo_epi32(lane, _mm512_set1_epi32(bytes));
+    h->n = h->left < HEADS ? h->left : HEADS;
+    h->left -= h->n;
+    h->next = 0;
+    for (int64_t b = 0; b < h->n; b += 16, p += 16 * bytes) {
+        const __mmask16 mask = (__mmask16)(h->n - b >= 16 ? 0xFFFF : (1 << (h->n - b)) - 1);
+        const __m512i pair =
+            _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), mask, at, (const void *)p, 1);
+        _mm512_store_ps(h->d + b, _mm512_cvtph_ps(_mm512_cvtepi32_epi16(pair)));
+        if (has_min)
+            _mm512_store_ps(h->m + b, _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(pair, 16))));
     }
 }
 
-ALWAYS_INLINE void dot_q4_0(const uint8_t *p, int64_t k, const float *x, int64_t ldx, const int rows,
-                            __m512 acc[MAX_ROWS][2]) {
-    dot_nibbles(p, k, x, ldx, rows, acc, false);
+/* The 32 weights of the block at p. */
+ALWAYS_INLINE void block_weights(const asc_dtype t, const uint8_t *p, const float *d, const float *m,
+                                 __m512 levels, __m512 w[2]) {
+    const __m512 scale = _mm512_set1_ps(*d);
+    if (t == ASC_DTYPE_Q8_0) {
+        const __m512i q0 = _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)(p + 2)));
+        const __m512i q1 = _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)(p + 18)));
+        w[0] = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(q0));
+        w[1] = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(q1));
+        return;
+    }
+    const bool has_min = t == ASC_DTYPE_Q4_1;
+    const __m512 table =
+        has_min ? _mm512_fmadd_ps(levels, scale, _mm512_set1_ps(*m)) : _mm512_mul_ps(levels, scale);
+    const __m512i q = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(p + (has_min ? 4 : 2))));
+    w[0] = _mm512_permutexvar_ps(q, table);
+    w[1] = _mm512_permutexvar_ps(_mm512_srli_epi32(q, 4), table);
 }
 
-ALWAYS_INLINE void dot_q4_1(const uint8_t *p, int64_t k, const float *x, int64_t ldx, const int rows,
-                            __m512 acc[MAX_ROWS][2]) {
-    dot_nibbles(p, k, x, ldx, rows, acc, true);
-}
-
-ALWAYS_INLINE void dot_q8_0(const uint8_t *p, int64_t k, const float *x, int64_t ldx, const int rows,
-                            __m512 acc[MAX_ROWS][2]) {
-    _Alignas(64) float d[16];
-    for (int64_t b0 = 0; b0 < k / 32; b0 += 16) {
-        const int64_t n = k / 32 - b0 < 16 ? k / 32 - b0 : 16;
-        scales16(p, 34, n, d, NULL);
-        for (int64_t b = 0; b < n; b++, p += 34) {
-            _mm_prefetch((const char *)p + 2048, _MM_HINT_T0);
-            const __m512 scale = _mm512_set1_ps(d[b]);
-            const __m512i q0 = _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)(p + 2)));
-            const __m512i q1 = _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)(p + 18)));
-            const __m512 w0 = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(q0));
-            const __m512 w1 = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(q1));
-            DOT32(w0, w1, (b0 + b) * 32);
+/* Rows [n0, n1) of W in blocks of 32 times `rows` rows of a; 16 results of each at a time. */
+ALWAYS_INLINE void block_rows(const gemv_job *j, int64_t n0, int64_t n1, const int rows, const asc_dtype t) {
+    const int bytes = t == ASC_DTYPE_Q8_0 ? 34 : t == ASC_DTYPE_Q4_1 ? 20 : 18;
+    const int64_t n_blocks = j->k / 32, ldx = j->k;
+    const uint8_t *p = j->w + n0 * j->row_bytes;
+    __m512 levels = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    if (t == ASC_DTYPE_Q4_0) levels = _mm512_sub_ps(levels, _mm512_set1_ps(8));
+    _Alignas(64) heads h;
+    h.next = h.n = 0;
+    h.left = (n1 - n0) * n_blocks;
+    for (int64_t n = n0; n < n1; n += 16) {
+        const int64_t group = n1 - n < 16 ? n1 - n : 16;
+        __m512 sums[MAX_ROWS][16];
+        if (group < 16) memset(sums, 0, sizeof sums);
+        for (int64_t r = 0; r < group; r++) {
+            const float *x = j->x;
+            __m512 acc[MAX_ROWS][2];
+#pragma GCC unroll 4
+            for (int i = 0; i < rows; i++) acc[i][0] = acc[i][1] = _mm512_setzero_ps();
+            for (int64_t b = 0; b < n_blocks;) {
+                if (h.next == h.n) heads_refill(&h, p, bytes, t == ASC_DTYPE_Q4_1);
+                const int64_t stretch = n_blocks - b < h.n - h.next ? n_blocks - b : h.n - h.next;
+                const float *d = h.d + h.next, *m = h.m + h.next;
+                for (int64_t s = 0; s < stretch; s++, p += bytes, x += 32) {
+                    __m512 w[2];
+                    _mm_prefetch((const char *)p + AHEAD, _MM_HINT_T0);
+                    block_weights(t, p, d + s, m + s, levels, w);
+                    DOT32(w[0], w[1], 0);
+                }
+                h.next += stretch;
+                b += stretch;
+            }
+#pragma GCC unroll 4
+            for (int i = 0; i < rows; i++) sums[i][r] = _mm512_add_ps(acc[i][0], acc[i][1]);
         }
+        const __mmask16 mask = (__mmask16)(group == 16 ? 0xFFFF : (1 << group) - 1);
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; i++) _mm512_mask_storeu_ps(j->y + i * j->n + n, mask, sums_of_16(sums[i]));
     }
 }
 
@@ -130,35 +186,27 @@ DOT_PLAIN(dot_f32, 4, full_f32, part_f32)
 DOT_PLAIN(dot_f16, 2, full_f16, part_f16)
 DOT_PLAIN(dot_bf16, 2, full_bf16, part_bf16)
 
-typedef struct gemv_job {
-    const float *x; /* [rows, k] */
-    float *y;       /* [rows, n] */
-    int64_t n, k;
-    const uint8_t *w;
-    int64_t row_bytes;
-    asc_dtype t;
-    asc_expand_fn expand;
-} gemv_job;
-
-#define GEMV(type, count)                                                                                    \
+#define GEMV_BLOCKS(type, e, count)                                                                          \
     static void gemv_##type##_##count(const gemv_job *j, int64_t n0, int64_t n1) {                           \
-        const float *x = j->x;                                                                               \
-        const int64_t k = j->k;                                                                              \
+        block_rows(j, n0, n1, count, ASC_DTYPE_##e);                                                         \
+    }
+#define GEMV_PLAIN(type, e, count)                                                                           \
+    static void gemv_##type##_##count(const gemv_job *j, int64_t n0, int64_t n1) {                           \
         for (int64_t n = n0; n < n1; n++) {                                                                  \
             __m512 acc[MAX_ROWS][2];                                                                         \
             for (int i = 0; i < count; i++) acc[i][0] = acc[i][1] = _mm512_setzero_ps();                     \
-            dot_##type(j->w + n * j->row_bytes, k, x, k, count, acc);                                        \
+            dot_##type(j->w + n * j->row_bytes, j->k, j->x, j->k, count, acc);                               \
             for (int i = 0; i < count; i++)                                                                  \
                 j->y[i * j->n + n] = _mm512_reduce_add_ps(_mm512_add_ps(acc[i][0], acc[i][1]));              \
         }                                                                                                    \
     }
-#define GEMVS(type) GEMV(type, 1) GEMV(type, 2) GEMV(type, 3) GEMV(type, 4)
-GEMVS(q4_0)
-GEMVS(q4_1)
-GEMVS(q8_0)
-GEMVS(f32)
-GEMVS(f16)
-GEMVS(bf16)
+#define GEMVS(kind, type, e) kind(type, e, 1) kind(type, e, 2) kind(type, e, 3) kind(type, e, 4)
+GEMVS(GEMV_BLOCKS, q4_0, Q4_0)
+GEMVS(GEMV_BLOCKS, q4_1, Q4_1)
+GEMVS(GEMV_BLOCKS, q8_0, Q8_0)
+GEMVS(GEMV_PLAIN, f32, F32)
+GEMVS(GEMV_PLAIN, f16, F16)
+GEMVS(GEMV_PLAIN, bf16, BF16)
 
 /* Any other type: a stretch of a row at a time is expanded to the L1 cache. */
 static void gemv_other(const gemv_job *j, int64_t n0, int64_t n1, int rows) {
