@@ -2,61 +2,18 @@
  * A cut computes the values asked for and nothing else; values in between are dropped after their last use
  * (the plan knows it) and would be computed again if someone asked later. */
 #include "runtime.h"
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct cut {
     asc_program prog;
-    asc_tensor **nodes; /* by program index */
-    size_t n, cap;
-    asc_tensor **stack;
-    size_t cap_stack;
+    asc_walk walk; /* what the targets need and has no value yet, and the values it reads; by program index */
     void **data;
 } cut;
 
-static int by_id(const void *a, const void *b) {
-    const asc_tensor *x = *(asc_tensor *const *)a, *y = *(asc_tensor *const *)b;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-/* Collects every tensor that the targets need and that has no value yet, plus the computed ones they read. */
-static asc_status collect(asc_ctx *ctx, cut *c, asc_tensor *const *ts, size_t n_ts) {
-    asc_graph *g = asc_graph_of(ctx);
-    asc_status st = ASC_OK;
-    size_t top = 0;
-    int mark = ++g->mark;
-    for (size_t i = 0; i <= n_ts; i++) {
-        if (i < n_ts && ts[i]->mark != mark) {
-            ASC_TRY(
-                asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&c->stack, &c->cap_stack, top + 1, sizeof *c->stack));
-            ts[i]->mark = mark;
-            c->stack[top++] = ts[i];
-        }
-        while (top > 0) {
-            asc_tensor *t = c->stack[--top];
-            ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&c->nodes, &c->cap, c->n + 1, sizeof *c->nodes));
-            c->nodes[c->n++] = t;
-            if (t->buf != NULL) continue;
-            ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&c->stack, &c->cap_stack, top + ASC_MAX_IN,
-                             sizeof *c->stack));
-            for (int k = 0; k < t->n_in; k++) {
-                if (t->in[k]->mark == mark) continue;
-                t->in[k]->mark = mark;
-                c->stack[top++] = t->in[k];
-            }
-        }
-    }
-    qsort(c->nodes, c->n, sizeof *c->nodes, by_id);
-done:
-    return st;
-}
-
 static asc_status build(asc_ctx *ctx, cut *c, asc_tensor *const *ts, size_t n_ts) {
-    asc_status st = collect(ctx, c, ts, n_ts);
+    asc_status st = asc_walk_ancestors(ctx, ts, n_ts, true, 0, &c->walk);
     if (st != ASC_OK) return st;
-    for (size_t i = 0; i < c->n; i++) {
-        asc_tensor *t = c->nodes[i];
-        t->slot = (int)i;
+    for (size_t i = 0; i < c->walk.n; i++) {
+        asc_tensor *t = c->walk.nodes[i];
         asc_node n = {.dtype = t->dtype, .shape = t->shape, .label = t->label};
         if (t->buf == NULL) {
             n.op = t->op;
@@ -110,7 +67,7 @@ static asc_status place(asc_ctx *ctx, cut *c, const asc_plan *p, asc_buffer **ou
     if (st != ASC_OK) return st;
     for (size_t i = 0; i < n; i++) {
         const asc_slot *s = &p->slots[i];
-        if (s->place == ASC_PLACE_INPUT) c->data[i] = c->nodes[i]->buf->data;
+        if (s->place == ASC_PLACE_INPUT) c->data[i] = c->walk.nodes[i]->buf->data;
         if (s->place == ASC_PLACE_ARENA) c->data[i] = (char *)rt->arena + s->offset;
         if (s->place == ASC_PLACE_ALIAS) c->data[i] = (char *)c->data[s->root] + s->offset;
     }
@@ -131,8 +88,7 @@ static void count(asc_runtime *rt, const cut *c, const asc_plan *p, asc_cut_reas
 
 static void cut_deinit(asc_ctx *ctx, cut *c) {
     asc_program_deinit(&c->prog);
-    asc_free(ctx, c->nodes);
-    asc_free(ctx, c->stack);
+    asc_walk_free(ctx, &c->walk);
     asc_free(ctx, c->data);
 }
 
@@ -164,7 +120,7 @@ asc_status asc_exec_cut(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_cut_r
     count(rt, &c, &p, why, asc_now_ns() - t0);
     if (st != ASC_OK) goto done;
     for (size_t i = 0; i < c.prog.n_outputs; i++) {
-        c.nodes[c.prog.outputs[i]]->buf = outs[i];
+        c.walk.nodes[c.prog.outputs[i]]->buf = outs[i];
         outs[i] = NULL;
     }
 done:

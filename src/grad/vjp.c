@@ -2,60 +2,17 @@
  */
 #include "grad.h"
 #include "ops.h"
-#include <stdlib.h>
-#include <string.h>
-
-typedef struct walk {
-    asc_tensor **nodes; /* nodes on a path from some x to y, by falling id */
-    asc_tensor **g;     /* cotangent so far, NULL = zero */
-    size_t n, cap;
-    asc_tensor **stack;
-    size_t cap_stack;
-} walk;
-
-static int by_id_down(const void *a, const void *b) {
-    const asc_tensor *x = *(asc_tensor *const *)a, *y = *(asc_tensor *const *)b;
-    return (x->id < y->id) - (x->id > y->id);
-}
-
-/* All ancestors of y (y included) whose id is not below the smallest of xs. */
-static asc_status ancestors(asc_ctx *ctx, walk *w, asc_tensor *y, uint64_t oldest) {
-    asc_graph *g = asc_graph_of(ctx);
-    asc_status st = ASC_OK;
-    int mark = ++g->mark;
-    size_t top = 0;
-    ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&w->stack, &w->cap_stack, 1, sizeof *w->stack));
-    y->mark = mark;
-    w->stack[top++] = y;
-    while (top > 0) {
-        asc_tensor *t = w->stack[--top];
-        ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&w->nodes, &w->cap, w->n + 1, sizeof *w->nodes));
-        w->nodes[w->n++] = t;
-        ASC_TRY(asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&w->stack, &w->cap_stack, top + ASC_MAX_IN,
-                         sizeof *w->stack));
-        for (int k = 0; k < t->n_in; k++) {
-            asc_tensor *in = t->in[k];
-            if (in->mark == mark || in->id < oldest) continue;
-            in->mark = mark;
-            w->stack[top++] = in;
-        }
-    }
-    qsort(w->nodes, w->n, sizeof *w->nodes, by_id_down);
-    for (size_t i = 0; i < w->n; i++) w->nodes[i]->slot = (int)i;
-done:
-    return st;
-}
 
 /* Keeps in `useful` those nodes that depend on an x. Inputs have smaller ids, so one pass from old to new
  * suffices. */
-static void mark_useful(const walk *w, asc_tensor *const *xs, size_t n_xs, int mark, bool *useful) {
+static void mark_useful(const asc_walk *w, asc_tensor *const *xs, size_t n_xs, bool *useful) {
     for (size_t i = 0; i < n_xs; i++) {
-        if (xs[i]->mark == mark) useful[xs[i]->slot] = true;
+        if (xs[i]->mark == w->mark) useful[xs[i]->slot] = true;
     }
-    for (size_t i = w->n; i-- > 0;) {
+    for (size_t i = 0; i < w->n; i++) {
         asc_tensor *t = w->nodes[i];
         for (int k = 0; k < t->n_in && !useful[i]; k++) {
-            if (t->in[k]->mark == mark && useful[t->in[k]->slot]) useful[i] = true;
+            if (t->in[k]->mark == w->mark && useful[t->in[k]->slot]) useful[i] = true;
         }
     }
 }
@@ -65,20 +22,19 @@ static void add_to(asc_ctx *ctx, asc_tensor **g, asc_tensor *more) {
     *g = *g == NULL ? more : asc_add(ctx, *g, more);
 }
 
-static asc_status one_step(asc_ctx *ctx, const asc_grad_rules *rules, walk *w, int mark, const bool *useful,
-                           size_t i, asc_tensor *const *xs, size_t n_xs) {
+static asc_status one_step(asc_ctx *ctx, const asc_grad_rules *rules, const asc_walk *w, asc_tensor **g,
+                           const bool *useful, size_t i, asc_tensor *const *xs, size_t n_xs) {
     asc_tensor *t = w->nodes[i];
     for (size_t k = 0; k < n_xs; k++) {
         if (xs[k] == t) return ASC_OK; /* derivatives stop at xs: they are taken as independent */
     }
     if (t->op == NULL || (t->op->flags & ASC_OP_NO_GRAD) != 0) return ASC_OK;
-    asc_vjp_args a = {.ctx = ctx, .y = t, .g = w->g[i], .in = t->in, .attrs = &t->attrs, .n_in = t->n_in};
+    asc_vjp_args a = {.ctx = ctx, .y = t, .g = g[i], .in = t->in, .attrs = &t->attrs, .n_in = t->n_in};
     bool any = false;
-    int slots[ASC_MAX_IN]; /* a VJP may cut or take gradients itself, which re-uses the nodes' scratch fields
-                            */
+    int slots[ASC_MAX_IN]; /* a VJP may cut or take gradients itself, which walks over these nodes again */
     for (int k = 0; k < t->n_in; k++) {
         slots[k] = t->in[k]->slot;
-        a.need[k] = t->in[k]->mark == mark && useful[t->in[k]->slot] && t->in[k]->dtype == ASC_DTYPE_F32;
+        a.need[k] = t->in[k]->mark == w->mark && useful[t->in[k]->slot] && t->in[k]->dtype == ASC_DTYPE_F32;
         any = any || a.need[k];
     }
     if (!any) return ASC_OK;
@@ -89,7 +45,7 @@ static asc_status one_step(asc_ctx *ctx, const asc_grad_rules *rules, walk *w, i
     fn(&a);
     asc_set_label(ctx, label);
     for (int k = 0; k < t->n_in; k++) {
-        if (a.need[k]) add_to(ctx, &w->g[slots[k]], a.gin[k]);
+        if (a.need[k]) add_to(ctx, &g[slots[k]], a.gin[k]);
     }
     return ASC_OK;
 }
@@ -98,7 +54,8 @@ static asc_status backward(asc_ctx *ctx, const asc_grad_rules *rules, asc_tensor
                            asc_tensor *const *xs, size_t n, asc_tensor **out) {
     asc_graph *graph = asc_graph_of(ctx);
     asc_status st = ASC_OK;
-    walk w = {0};
+    asc_walk w = {0};
+    asc_tensor **g = NULL; /* cotangents so far, by slot; NULL = zero */
     bool *useful = NULL;
     uint64_t oldest = UINT64_MAX;
     if (y->poison != ASC_OK || (seed != NULL && seed->poison != ASC_OK)) return graph->error;
@@ -112,34 +69,32 @@ static asc_status backward(asc_ctx *ctx, const asc_grad_rules *rules, asc_tensor
     if (seed == NULL) seed = asc_full(ctx, y->shape, 1.0);
     if (!asc_shape_eq(&seed->shape, &y->shape))
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "gradient: the seed has another shape than the value");
-    ASC_TRY(ancestors(ctx, &w, y, oldest));
-    int mark = graph->mark;
+    ASC_TRY(asc_walk_ancestors(ctx, &y, 1, false, oldest, &w));
     useful = asc_calloc(ctx, ASC_MEM_PROGRAM, w.n, sizeof *useful);
-    w.g = asc_calloc(ctx, ASC_MEM_PROGRAM, w.n, sizeof(asc_tensor *));
-    if (useful == NULL || w.g == NULL) {
+    g = asc_calloc(ctx, ASC_MEM_PROGRAM, w.n, sizeof(asc_tensor *));
+    if (useful == NULL || g == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }
-    mark_useful(&w, xs, n, mark, useful);
-    w.g[0] = seed; /* y has the largest id */
-    for (size_t i = 0; i < w.n; i++) {
-        if (!useful[i] || w.g[i] == NULL) continue;
-        ASC_TRY(one_step(ctx, rules, &w, mark, useful, i, xs, n));
-        if (graph->mark != mark) { /* marks and slots were re-used: restore ours */
-            mark = ++graph->mark;
+    mark_useful(&w, xs, n, useful);
+    g[w.n - 1] = seed; /* y has the largest id */
+    for (size_t i = w.n; i-- > 0;) {
+        if (!useful[i] || g[i] == NULL) continue;
+        ASC_TRY(one_step(ctx, rules, &w, g, useful, i, xs, n));
+        if (graph->mark != w.mark) { /* marks and slots were re-used: restore ours */
+            w.mark = ++graph->mark;
             for (size_t k = 0; k < w.n; k++) {
-                w.nodes[k]->mark = mark;
+                w.nodes[k]->mark = w.mark;
                 w.nodes[k]->slot = (int)k;
             }
         }
     }
     for (size_t i = 0; i < n; i++) {
-        if (xs[i]->mark == mark) out[i] = w.g[xs[i]->slot];
+        if (xs[i]->mark == w.mark) out[i] = g[xs[i]->slot];
     }
 done:
-    asc_free(ctx, w.nodes);
-    asc_free(ctx, w.g);
-    asc_free(ctx, w.stack);
+    asc_walk_free(ctx, &w);
+    asc_free(ctx, g);
     asc_free(ctx, useful);
     return st;
 }

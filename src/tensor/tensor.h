@@ -94,6 +94,19 @@ void asc_buffer_release(asc_ctx *ctx, asc_buffer *b);
 /* Drops everything recorded behind a computed tensor: it becomes a leaf. */
 void asc_tensor_detach(asc_tensor *t);
 
+/* The values that `roots` were recorded from, roots included, by rising id (inputs before uses). Each node's mark is
+ * set to `mark` and its slot to its index; another walk re-uses both fields. */
+typedef struct asc_walk {
+    asc_tensor **nodes; /* not counted references */
+    size_t n, cap;
+    int mark;
+} asc_walk;
+/* stop_at_values: what has a value is not looked behind. Nodes with an id below `oldest` are left out.
+ * RESOURCE_EXHAUSTED; *out is to be freed in any case. */
+ASC_MUST_USE asc_status asc_walk_ancestors(asc_ctx *ctx, asc_tensor *const *roots, size_t n_roots,
+                                           bool stop_at_values, uint64_t oldest, asc_walk *out);
+void asc_walk_free(asc_ctx *ctx, asc_walk *w);
+
 /* Label of ops recorded until the next call ("blocks.3.attn"); `label` must outlive the graph or be interned;
  * NULL = none. Returns the previous one. */
 const char *asc_set_label(asc_ctx *ctx, const char *label);
