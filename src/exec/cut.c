@@ -69,7 +69,8 @@ static asc_status place(asc_ctx *ctx, cut *c, const asc_plan *p, asc_buffer **ou
         const asc_slot *s = &p->slots[i];
         if (s->place == ASC_PLACE_INPUT) c->data[i] = c->walk.nodes[i]->buf->data;
         if (s->place == ASC_PLACE_ARENA) c->data[i] = (char *)rt->arena + s->offset;
-        if (s->place == ASC_PLACE_ALIAS) c->data[i] = (char *)c->data[s->root] + s->offset;
+        if (s->place == ASC_PLACE_ALIAS || s->place == ASC_PLACE_INPLACE)
+            c->data[i] = (char *)c->data[s->root] + s->offset;
     }
     return ASC_OK;
 }

@@ -2,7 +2,8 @@
  * Values are placed in order of size, largest first, each at the lowest offset that is free during its whole
  * life
  * ("greedy by size", Pisarchyk and Lee 2020). The block's size is then exact and known before anything runs.
- * Views (reshape, a slice of leading rows) take no storage when the device lets them alias. */
+ * Views (reshape, a slice of leading rows) take no storage when the device lets them alias, and a pointwise
+ * op writes over an input that dies there. */
 #include "program.h"
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,38 @@ static void find_slots(const asc_program *p, size_t (*storage_bytes)(asc_dtype, 
     }
 }
 
+/* An input that node k may overwrite: same shape, so that each element is read where it is written; the only
+ * value in its storage; read for the last time here. -1 = none. */
+static int overwritable(const asc_program *p, const asc_slot *slots, size_t k) {
+    const asc_node *n = &p->nodes[k];
+    for (int i = 0; i < n->n_in; i++) {
+        const asc_node *in = &p->nodes[n->in[i]];
+        const asc_slot *s = &slots[n->in[i]], *root = &slots[s->root];
+        bool fits = root->place == ASC_PLACE_ARENA && root->last_use == (int32_t)k &&
+                    s->bytes == root->bytes && slots[k].bytes == root->bytes && in->dtype == n->dtype &&
+                    asc_shape_eq(&in->shape, &n->shape);
+        for (int j = 0; j < n->n_in && fits; j++)
+            fits = n->in[j] == n->in[i] || slots[n->in[j]].root != s->root;
+        if (fits) return i;
+    }
+    return -1;
+}
+
+static void share_in_place(const asc_program *p, asc_slot *slots) {
+    for (size_t k = 0; k < p->n_nodes; k++) {
+        const asc_node *n = &p->nodes[k];
+        asc_slot *s = &slots[k];
+        if (s->place == ASC_PLACE_ALIAS && slots[s->root].place == ASC_PLACE_INPLACE)
+            s->root = slots[s->root].root;
+        if (s->place != ASC_PLACE_ARENA || n->op == NULL || (n->op->flags & ASC_OP_INPLACE) == 0) continue;
+        int i = overwritable(p, slots, k);
+        if (i < 0) continue;
+        s->place = ASC_PLACE_INPLACE;
+        s->root = slots[n->in[i]].root;
+        slots[s->root].last_use = s->last_use;
+    }
+}
+
 asc_status asc_plan_make(asc_ctx *ctx, asc_program *p, size_t (*storage_bytes)(asc_dtype, int64_t),
                          bool alias, asc_plan *out) {
     *out = (asc_plan){0};
@@ -122,6 +155,7 @@ asc_status asc_plan_make(asc_ctx *ctx, asc_program *p, size_t (*storage_bytes)(a
     if (!asc_mul_size(n + 1, sizeof *slots, &bytes) || (slots = asc_arena_alloc(&p->arena, bytes)) == NULL)
         return ASC_RESOURCE_EXHAUSTED;
     find_slots(p, storage_bytes, alias, slots);
+    if (alias) share_in_place(p, slots);
     item *items = asc_calloc(ctx, ASC_MEM_PROGRAM, n + 1, sizeof *items);
     int32_t *order = asc_calloc(ctx, ASC_MEM_PROGRAM, n + 1, sizeof *order);
     asc_status st = items == NULL || order == NULL ? ASC_RESOURCE_EXHAUSTED : ASC_OK;

@@ -50,10 +50,16 @@ uint64_t asc_program_hash(const asc_program *p);
 asc_cost asc_program_cost(const asc_program *p);
 
 /* Where each node's value lives during a run. */
-typedef enum asc_place { ASC_PLACE_INPUT, ASC_PLACE_OUTPUT, ASC_PLACE_ARENA, ASC_PLACE_ALIAS } asc_place;
+typedef enum asc_place {
+    ASC_PLACE_INPUT,
+    ASC_PLACE_OUTPUT,
+    ASC_PLACE_ARENA,
+    ASC_PLACE_ALIAS,  /* a view: nothing to run */
+    ASC_PLACE_INPLACE /* runs, and overwrites an input that is not needed any more */
+} asc_place;
 typedef struct asc_slot {
     asc_place place;
-    int32_t root;  /* node whose storage is used (itself unless ALIAS) */
+    int32_t root;  /* node whose storage is used (itself unless ALIAS or INPLACE) */
     size_t offset; /* bytes: in the arena for ARENA; from the root's start for ALIAS */
     size_t bytes;
     int32_t last_use; /* index of the last node that reads it (or an alias of it); n_nodes for outputs */
@@ -66,7 +72,8 @@ typedef struct asc_plan {
     asc_cost cost;
 } asc_plan;
 /* Lays the temporaries out by liveness; the peak is exact and known before anything runs.
- * storage_bytes(dtype, n) is the device's; with alias, views share the storage of their input. */
+ * storage_bytes(dtype, n) is the device's; with alias, views share the storage of their input
+ * and pointwise ops may overwrite one. */
 ASC_MUST_USE asc_status asc_plan_make(asc_ctx *ctx, asc_program *p,
                                       size_t (*storage_bytes)(asc_dtype, int64_t), bool alias, asc_plan *out);
 

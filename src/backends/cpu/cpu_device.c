@@ -9,14 +9,17 @@
 #include <string.h>
 
 static asc_status device_open(asc_ctx *ctx, void **out_state) {
-    asc_kernel_index *x = asc_alloc(ctx, ASC_MEM_GENERAL, sizeof *x);
+    /* Part of the context, like its runtime: not counted, so that an idle context shows no live blocks. */
+    asc_kernel_index *x = ctx->alloc(ctx->alloc_self, NULL, 0, sizeof *x, 16);
     *out_state = x;
-    if (x == NULL) return ctx->error.code;
+    if (x == NULL) return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "out of memory: the index of kernels");
     asc_kernel_index_init(x);
     return ASC_OK;
 }
 
-static void device_close(asc_ctx *ctx, void *state) { asc_free(ctx, state); }
+static void device_close(asc_ctx *ctx, void *state) {
+    ctx->alloc(ctx->alloc_self, state, sizeof(asc_kernel_index), 0, 16);
+}
 
 static size_t storage_bytes(asc_dtype dtype, int64_t n) {
     size_t bytes = 0;
