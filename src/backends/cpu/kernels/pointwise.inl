@@ -47,12 +47,13 @@ VEC_INLINE vf vsign(vf x) {
     vf one = vcopysign(vset1(1.0f), x);
     return vsel(vmor(vlt(x, vzero()), vlt(vzero(), x)), one, x); /* zeros and NaN stay */
 }
-/* x times a weight that is 0 at -infinity: the product is 0 there, not NaN. */
-VEC_INLINE vf vgated(vf x, vf weight) { return vat_least(x, -1e30f) * weight; }
 VEC_INLINE vf vgelu_tanh(vf x) {
-    vf u = vfma(x * x, vset1(0.0713548163f), vset1(1.59576912f)); /* 2 sqrt(2/pi) (1 + 0.044715 x^2) */
-    return vgated(x, vsigmoid(x * u));
+    vf u = x * vfma(x * x, vset1(0.0713548163f), vset1(1.59576912f)); /* 2 sqrt(2/pi) (x + 0.044715 x^3) */
+    vf rest, y = x * vgate(u, &rest);
+    return vsel(vlt(u, vset1(-87.0f)), vzero(), y);
 }
+/* 0 at -infinity, where the product would be NaN. */
+VEC_INLINE vf vgelu(vf x) { return vat_least(x, -20.0f) * vnormal_cdf(x); }
 
 MAP_KERNEL(NEG, neg, NULL, vneg(x))
 MAP_KERNEL(RECIP, recip, NULL, vset1(1.0f) / x)
@@ -67,8 +68,8 @@ MAP_KERNEL(TANH, tanh, NULL, vtanh(x))
 MAP_KERNEL(SIGMOID, sigmoid, NULL, vsigmoid(x))
 MAP_KERNEL(ERF, erf, NULL, verf(x))
 MAP_KERNEL(RELU, relu, NULL, vsel(vlt(x, vzero()), vzero(), x))
-MAP_KERNEL(SILU, silu, NULL, vgated(x, vsigmoid(x)))
-MAP_KERNEL(GELU, gelu, NULL, vgated(x, vnormal_cdf(x)))
+MAP_KERNEL(SILU, silu, NULL, vsilu(x))
+MAP_KERNEL(GELU, gelu, NULL, vgelu(x))
 MAP_KERNEL(GELU_TANH, gelu_tanh, NULL, vgelu_tanh(x))
 MAP_KERNEL(SCALE, scale, "factor", x *s)
 MAP_KERNEL(SHIFT, shift, "addend", x + s)
@@ -81,8 +82,8 @@ typedef struct glu_job {
 
 /* d silu = s (1 + x (1 - s)), s = sigmoid(x) */
 VEC_INLINE void glu_grad1(vf x, vf up, vf g, vf *dgate, vf *dup) {
-    vf rest, s = vsigmoid2(x, &rest);
-    vf finite = vat_most(vat_least(x, -1e30f), 1e30f); /* x (1 - s) is 0 at +infinity */
+    vf rest, s = vgate(x, &rest);
+    vf finite = vat_most(vat_least(x, -87.0f), 87.0f); /* beyond, x (1 - s) and s x are 0 as good as */
     *dgate = (g * up) * (s * vfma(finite, rest, vset1(1.0f)));
     *dup = g * vgated(x, s);
 }
@@ -97,7 +98,7 @@ static void glu_unit(void *self, int64_t u, int thread) {
         vf up = n == VW ? vload(j->up + i) : vloadn(j->up + i, n);
         vf y, y2 = vzero();
         if (j->g == NULL)
-            y = vgated(x, vsigmoid(x)) * up;
+            y = vsilu(x) * up;
         else
             glu_grad1(x, up, n == VW ? vload(j->g + i) : vloadn(j->g + i, n), &y, &y2);
         if (n == VW) {

@@ -5,32 +5,43 @@
  */
 #include "sdpa_common.inl"
 
-enum { SDPA_FEW_ROWS = 8 };
+enum { SDPA_FEW_ROWS = 8, SDPA_MANY_GROUPS = 8 };
 
 typedef struct sdpa_job {
     sdpa_dims p;
     const float *q, *k, *v;
     float *y;
-    bool few;       /* no packing */
-    float *kt, *vp; /* packed [b g tiles][d][SDPA_KEYS] and [..][SDPA_KEYS][dp] */
-    float *work;    /* per thread */
-    int64_t work_floats, blocks;
+    bool few;      /* few query rows: no packing */
+    bool whole;    /* many groups: a unit is a whole group, which packs its own keys, else a block of it */
+    float *packed; /* of all groups, unless whole: [b g tiles] of [d][keys] and [keys][dp] */
+    float *work;   /* per thread */
+    int64_t pack_floats, work_floats, blocks; /* pack: of a tile */
 } sdpa_job;
 
-static int64_t sdpa_work_floats(const sdpa_dims *p) {
-    int64_t rows = p->nq * p->rep;
-    return asc_kround(rows * (p->d + SDPA_KEYS + p->dp + 2), 16);
+static void sdpa_plan(sdpa_job *j, const asc_call *c) {
+    *j = (sdpa_job){.p = sdpa_dims_of(c)};
+    const sdpa_dims *p = &j->p;
+    const int64_t rows = p->nq * p->rep;
+    j->few = p->t * p->rep <= SDPA_FEW_ROWS;
+    j->whole = !j->few && p->b * p->g >= SDPA_MANY_GROUPS;
+    j->pack_floats = j->few ? 0 : p->keys * (p->d + p->dp);
+    j->work_floats = asc_kround(rows * (p->d + SDPA_KEYS + p->dp + 2), 16);
+    if (j->whole) j->work_floats += p->tiles * j->pack_floats;
+    j->blocks = asc_kceil(p->t, p->nq);
 }
 
-static bool sdpa_is_few(const sdpa_dims *p) { return p->t * p->rep <= SDPA_FEW_ROWS; }
+/* Packs tile x of group bg. */
+static void sdpa_pack(const sdpa_job *j, int64_t bg, int64_t x, float *out) {
+    const sdpa_dims *p = &j->p;
+    int64_t j0 = x * p->keys, n = asc_kmin(p->keys, p->s - j0);
+    sdpa_pack_transposed(p, j->k, bg / p->g, bg % p->g, j0, n, out);
+    sdpa_pack_rows(p, j->v, bg / p->g, bg % p->g, j0, n, out + p->d * p->keys);
+}
 
 static void sdpa_pack_unit(void *self, int64_t u, int thread) {
     (void)thread;
     const sdpa_job *j = self;
-    const sdpa_dims *p = &j->p;
-    int64_t bg = u / p->tiles, j0 = u % p->tiles * SDPA_KEYS, n = asc_kmin(SDPA_KEYS, p->s - j0);
-    sdpa_pack_transposed(p, j->k, bg / p->g, bg % p->g, j0, n, j->kt + u * p->d * SDPA_KEYS);
-    sdpa_pack_rows(p, j->v, bg / p->g, bg % p->g, j0, n, j->vp + u * p->dp * SDPA_KEYS);
+    sdpa_pack(j, u / j->p.tiles, u % j->p.tiles, j->packed + u * j->pack_floats);
 }
 
 /* s[m][j] = q[m] . k[j] for n keys in place; few rows. */
@@ -48,20 +59,13 @@ static void sdpa_dots(const sdpa_dims *p, int64_t rows, const float *q, const fl
     }
 }
 
-/* Turns one row's scores of a tile (whole vectors, hidden ones -inf) into weights relative to the row's new
- * maximum, and rescales what was summed so far (sum, out) to it. */
-static void sdpa_online_row(float *s, int64_t n, float *max, float *sum, float *out, int64_t dp) {
-    vf m = vload(s);
-    for (int64_t i = VW; i < n; i += VW) m = vmax(m, vload(s + i));
-    float old = *max, now = vhmax(m);
-    now = now > old ? now : old;
-    float base = now == -INFINITY ? 0.0f : now; /* all hidden so far: every weight is exp(-inf) = 0 */
-    vf vb = vset1(base), acc = vzero();
-    for (int64_t i = 0; i < n; i += VW) {
-        vf e = vexp(vload(s + i) - vb);
-        vstore(s + i, e);
-        acc = acc + e;
-    }
+/* Turns one row's scores of a tile into weights relative to the row's new maximum, and rescales what was
+ * summed so far (sum, out) to it. */
+VEC_INLINE void sdpa_online_row(float *s, int64_t lo, int64_t hi, int64_t n, float *max, float *sum,
+                                float *out, int64_t dp) {
+    const float old = *max, top = sdpa_mask_max(s, lo, hi), now = top > old ? top : old;
+    /* -inf: nothing seen so far but weights exp(-inf) = 0 */
+    float part = sdpa_exp_sum(s, lo, hi, n, now == -INFINITY ? 0.0f : now);
     if (now > old && old != -INFINITY) {
         vf c = vexp(vset1(old - now));
         for (int64_t i = 0; i < dp; i += VW) vstore(out + i, vload(out + i) * c);
@@ -69,80 +73,94 @@ static void sdpa_online_row(float *s, int64_t n, float *max, float *sum, float *
         vstore(f, c);
         *sum *= f[0];
     }
-    *sum += vhsum(acc);
+    *sum += part;
     *max = now;
+}
+
+/* Block of nt queries from t0 on; packed: this group's tiles. */
+static void sdpa_block(const sdpa_job *j, int64_t b, int64_t g, int64_t t0, const float *packed,
+                       float *work) {
+    const sdpa_dims *p = &j->p;
+    const int64_t nt = asc_kmin(p->nq, p->t - t0), rows = nt * p->rep;
+    float *q = work, *s = q + rows * p->d, *out = s + rows * SDPA_KEYS, *max = out + rows * p->dp,
+          *sum = max + rows;
+    int64_t lo, hi, first, end;
+    sdpa_take_rows(p, j->q, b, g, t0, nt, p->scale, q);
+    for (int64_t m = 0; m < rows; m++) max[m] = -INFINITY, sum[m] = 0;
+    sdpa_visible(p, t0, &first, &hi);
+    sdpa_visible(p, t0 + nt - 1, &lo, &end);
+    first /= p->keys;
+    if (j->few || first * p->keys >= end) memset(out, 0, (size_t)(rows * p->dp) * sizeof(float));
+    for (int64_t x = first; x * p->keys < end; x++) {
+        const int64_t j0 = x * p->keys, n = asc_kmin(p->keys, end - j0), np = asc_kround(n, VW);
+        const int64_t at = ((b * p->s + j0) * p->g + g) * p->d;
+        const float *kt = packed + x * j->pack_floats;
+        if (j->few)
+            sdpa_dots(p, rows, q, j->k + at, n, s);
+        else
+            tile_gemm(&(tile){rows, np, p->d, q, p->d, 1, kt, p->keys, s, SDPA_KEYS, false});
+        for (int64_t t = 0, m = 0; t < nt; t++) {
+            sdpa_visible_in(p, t0 + t, j0, n, &lo, &hi);
+            for (int64_t r = 0; r < p->rep; r++, m++) {
+                float *row = s + m * SDPA_KEYS;
+                if (p->cap > 0) sdpa_cap(p, row, NULL, lo / VW * VW, hi);
+                sdpa_online_row(row, lo, hi, np, &max[m], &sum[m], out + m * p->dp, x > first ? p->dp : 0);
+            }
+        }
+        if (j->few)
+            tile_gemm(&(tile){rows, p->d, n, s, SDPA_KEYS, 1, j->v + at, p->g * p->d, out, p->dp, true});
+        else
+            tile_gemm(
+                &(tile){rows, p->dp, n, s, SDPA_KEYS, 1, kt + p->d * p->keys, p->dp, out, p->dp, x > first});
+    }
+    for (int64_t t = 0, m = 0; t < nt; t++) {
+        float *y = j->y + sdpa_q_at(p, b, g, t0 + t);
+        sdpa_visible(p, t0 + t, &lo, &hi);
+        for (int64_t r = 0; r < p->rep; r++, m++, y += p->d) {
+            const vf f = vset1(hi > lo ? 1 / sum[m] : 0);
+            for (int64_t i = 0; i < p->d; i += VW)
+                vstoren(y + i, vload(out + m * p->dp + i) * f, asc_kmin(VW, p->d - i));
+        }
+    }
 }
 
 static void sdpa_unit(void *self, int64_t u, int thread) {
     const sdpa_job *j = self;
     const sdpa_dims *p = &j->p;
-    /* the last block of a causal batch is the longest: hand it out first */
-    const int64_t bg = u % (p->b * p->g), t0 = (j->blocks - 1 - u / (p->b * p->g)) * p->nq, b = bg / p->g,
-                  g = bg % p->g;
-    const int64_t rows = asc_kmin(p->nq, p->t - t0) * p->rep;
-    float *q = j->work + thread * j->work_floats, *s = q + rows * p->d, *out = s + rows * SDPA_KEYS;
-    float *max = out + rows * p->dp, *sum = max + rows;
-    int64_t lo, hi, first, end;
-    sdpa_take_rows(p, j->q, b, g, t0, rows, p->scale, q);
-    for (int64_t m = 0; m < rows; m++) max[m] = -INFINITY, sum[m] = 0;
-    memset(out, 0, (size_t)(rows * p->dp) * sizeof(float));
-    sdpa_visible(p, t0, &first, &hi);
-    sdpa_visible(p, t0 + (rows - 1) / p->rep, &lo, &end);
-    for (int64_t x = first / SDPA_KEYS; x * SDPA_KEYS < end; x++) {
-        const int64_t j0 = x * SDPA_KEYS, n = asc_kmin(SDPA_KEYS, end - j0), np = asc_kround(n, VW);
-        const int64_t at = ((b * p->s + j0) * p->g + g) * p->d, pack = bg * p->tiles + x;
-        if (j->few)
-            sdpa_dots(p, rows, q, j->k + at, n, s);
-        else
-            tile_gemm(&(tile){rows, np, p->d, q, p->d, 1, j->kt + pack * p->d * SDPA_KEYS, SDPA_KEYS, s,
-                              SDPA_KEYS, false});
-        for (int64_t m = 0; m < rows; m++) {
-            float *row = s + m * SDPA_KEYS;
-            sdpa_visible(p, t0 + m / p->rep, &lo, &hi);
-            lo = asc_kmin(asc_kmax(lo - j0, 0), np);
-            hi = asc_kmin(asc_kmax(hi - j0, lo), np);
-            if (p->cap > 0) sdpa_cap(p, row, NULL, np);
-            sdpa_hide(row, lo, hi, np);
-            sdpa_online_row(row, np, &max[m], &sum[m], out + m * p->dp, p->dp);
-        }
-        tile o = {rows, p->dp, n, s, SDPA_KEYS, 1, j->vp + pack * p->dp * SDPA_KEYS, p->dp, out, p->dp, true};
-        if (j->few) {
-            o.n = p->d;
-            o.b = j->v + at;
-            o.b_row = p->g * p->d;
-        }
-        tile_gemm(&o);
-    }
-    for (int64_t m = 0; m < rows; m++) {
-        float *y = j->y + sdpa_q_row(p, b, g, t0, m);
-        sdpa_visible(p, t0 + m / p->rep, &lo, &hi);
-        const float f = hi > lo ? 1 / sum[m] : 0;
-        for (int64_t i = 0; i < p->d; i++) y[i] = out[m * p->dp + i] * f;
+    const int64_t groups = p->b * p->g;
+    float *work = j->work + thread * j->work_floats;
+    if (j->whole) {
+        float *rest = work + p->tiles * j->pack_floats;
+        for (int64_t x = 0; x < p->tiles; x++) sdpa_pack(j, u, x, work + x * j->pack_floats);
+        for (int64_t t0 = 0; t0 < p->t; t0 += p->nq) sdpa_block(j, u / p->g, u % p->g, t0, work, rest);
+    } else { /* the last block of a causal group is the longest: hand it out first */
+        const int64_t bg = u % groups, t0 = (j->blocks - 1 - u / groups) * p->nq;
+        sdpa_block(j, bg / p->g, bg % p->g, t0, j->packed + bg * p->tiles * j->pack_floats, work);
     }
 }
 
 static void run_sdpa(const asc_kargs *a) {
-    sdpa_job j = {.p = sdpa_dims_of(a->call), .q = a->in[0], .k = a->in[1], .v = a->in[2], .y = a->out};
+    sdpa_job j;
+    sdpa_plan(&j, a->call);
+    j.q = a->in[0];
+    j.k = a->in[1];
+    j.v = a->in[2];
+    j.y = a->out;
     const sdpa_dims *p = &j.p;
-    int64_t packs = p->b * p->g * p->tiles;
+    const int64_t groups = p->b * p->g, tiles = j.few || j.whole ? 0 : groups * p->tiles;
     if (p->b * p->t * p->h * p->d == 0) return;
-    j.few = sdpa_is_few(p);
-    j.kt = a->scratch;
-    j.vp = j.kt + (j.few ? 0 : packs * p->d * SDPA_KEYS);
-    j.work = j.vp + (j.few ? 0 : packs * p->dp * SDPA_KEYS);
-    j.work_floats = sdpa_work_floats(p);
-    j.blocks = asc_kceil(p->t, p->nq);
-    double work = (double)(p->b * p->t * p->h) * (double)p->s * (double)p->d / 4;
-    int threads = asc_kthreads(a, work);
-    if (!j.few)
-        asc_kpar(packs, asc_kthreads(a, (double)(packs * SDPA_KEYS * p->d)), false, sdpa_pack_unit, &j);
-    asc_kpar(p->b * p->g * j.blocks, threads, true, sdpa_unit, &j);
+    j.packed = a->scratch;
+    j.work = j.packed + tiles * j.pack_floats;
+    const int threads = asc_kthreads(a, (double)(p->b * p->t * p->h) * (double)p->s * (double)p->d / 4);
+    if (tiles > 0) asc_kpar(tiles, threads, false, sdpa_pack_unit, &j);
+    asc_kpar(j.whole ? groups : groups * j.blocks, threads, true, sdpa_unit, &j);
 }
 
 static size_t sdpa_scratch(const asc_call *c, int n_threads) {
-    sdpa_dims p = sdpa_dims_of(c);
-    int64_t packed = sdpa_is_few(&p) ? 0 : p.b * p.g * p.tiles * (p.d + p.dp) * SDPA_KEYS;
-    return (size_t)(packed + n_threads * sdpa_work_floats(&p)) * sizeof(float);
+    sdpa_job j;
+    sdpa_plan(&j, c);
+    const int64_t tiles = j.few || j.whole ? 0 : j.p.b * j.p.g * j.p.tiles;
+    return (size_t)(tiles * j.pack_floats + n_threads * j.work_floats) * sizeof(float);
 }
 
 const asc_kernel VEC_NAME(asc_kernel_sdpa) = {.name = "sdpa",

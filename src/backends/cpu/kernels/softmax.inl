@@ -25,8 +25,8 @@ static float soft_max_of(const float *a, int64_t d) {
 
 /* exp(a - m) with missing lanes 0. */
 VEC_INLINE vf soft_exp(const float *a, int64_t i, vf m, int64_t n) {
-    if (n == VW) return vexp(vload(a + i) - m);
-    return vsel(vfirst(n), vexp(vloadn(a + i, n) - m), vzero());
+    if (n == VW) return vexp_weight(vload(a + i) - m);
+    return vsel(vfirst(n), vexp_weight(vloadn(a + i, n) - m), vzero());
 }
 
 static void softmax_row(const float *a, const float *g, float *y, int64_t d) {

@@ -89,6 +89,7 @@ VEC_INLINE void tile_block(const tile *t, int64_t i, int64_t j, const int mr, co
     }
 
 static void tile_columns4(const tile *t, int64_t j) { TILE_ROW_CASES(TILE_VECS, VW) }
+static void tile_columns3(const tile *t, int64_t j) { TILE_ROW_CASES(VEC_MIN(3, TILE_VECS), VW) }
 static void tile_columns2(const tile *t, int64_t j) { TILE_ROW_CASES(2, VW) }
 static void tile_columns1(const tile *t, int64_t j) { TILE_ROW_CASES(1, VW) }
 static void tile_columns_part(const tile *t, int64_t j, int64_t last) { TILE_ROW_CASES(1, last) }
@@ -96,6 +97,7 @@ static void tile_columns_part(const tile *t, int64_t j, int64_t last) { TILE_ROW
 static void tile_gemm(const tile *t) {
     int64_t j = 0;
     for (; j + TILE_VECS * VW <= t->n; j += TILE_VECS * VW) tile_columns4(t, j);
+    for (; TILE_VECS > 3 && j + 3 * VW <= t->n; j += 3 * VW) tile_columns3(t, j);
     for (; j + 2 * VW <= t->n; j += 2 * VW) tile_columns2(t, j);
     for (; j + VW <= t->n; j += VW) tile_columns1(t, j);
     if (j < t->n) tile_columns_part(t, j, t->n - j);

@@ -32,7 +32,9 @@ VEC_INLINE vf vfnma(vf a, vf b, vf c) { return _mm256_fnmadd_ps(a, b, c); }
 VEC_INLINE vf vmax(vf a, vf b) { return _mm256_max_ps(a, b); }
 VEC_INLINE vf vmin(vf a, vf b) { return _mm256_min_ps(a, b); }
 VEC_INLINE vf vsqrt(vf a) { return _mm256_sqrt_ps(a); }
-VEC_INLINE vf vround(vf a) { return _mm256_round_ps(a, 8); } /* to nearest, no exception */
+VEC_INLINE vf vrecip(vf d) {
+    return vset1(1.0f) / d;
+} /* 1 / d within 1 ULP for d from 1e-30 to 1e30 or NaN */
 VEC_INLINE vm vlt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 VEC_INLINE vm vle(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LE_OQ); }
 VEC_INLINE vm veq(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
@@ -47,6 +49,9 @@ VEC_INLINE vf vldexp(vf p, vf n) {
     vi k = vtoi(n), h = k >> 1;
     return (vf)((h + 127) << 23) * ((vf)((k - h + 127) << 23) * p);
 }
+/* As vldexp, if the result is normal. A NaN in both p and n stays: it converts to 2^31, which is shifted out.
+ */
+VEC_INLINE vf vldexp_normal(vf p, vf n) { return (vf)((vi)p + (vtoi(n) << 23)); }
 VEC_INLINE float vhsum(vf a) {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));

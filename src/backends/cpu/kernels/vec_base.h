@@ -37,8 +37,9 @@ VEC_INLINE vf vsel(vm m, vf t, vf f) { return (vf)((m & (vi)t) | (~m & (vi)f)); 
 VEC_INLINE vf vmax(vf a, vf b) { return vsel(a > b, a, b); }
 VEC_INLINE vf vmin(vf a, vf b) { return vsel(a < b, a, b); }
 VEC_INLINE vf vsqrt(vf a) { return (vf){sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3])}; }
-/* To nearest, for |a| < 2^22: the sum has no bits below the point. */
-VEC_INLINE vf vround(vf a) { return (a + 12582912.0f) - 12582912.0f; }
+VEC_INLINE vf vrecip(vf d) {
+    return vset1(1.0f) / d;
+} /* 1 / d within 1 ULP for d from 1e-30 to 1e30 or NaN */
 VEC_INLINE vm vlt(vf a, vf b) { return a < b; }
 VEC_INLINE vm vle(vf a, vf b) { return a <= b; }
 VEC_INLINE vm veq(vf a, vf b) { return a == b; }
@@ -52,6 +53,9 @@ VEC_INLINE vf vldexp(vf p, vf n) {
     vi k = vtoi(n), h = k >> 1;
     return (vf)((h + 127) << 23) * ((vf)((k - h + 127) << 23) * p);
 }
+/* As vldexp, if the result is normal. A NaN in both p and n stays: it converts to 2^31, which is shifted out.
+ */
+VEC_INLINE vf vldexp_normal(vf p, vf n) { return (vf)((vi)p + (vtoi(n) << 23)); }
 VEC_INLINE float vhsum(vf a) { return (a[0] + a[2]) + (a[1] + a[3]); }
 VEC_INLINE float vhmax(vf a) {
     float x = a[0] > a[2] ? a[0] : a[2], y = a[1] > a[3] ? a[1] : a[3];
