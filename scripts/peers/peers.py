@@ -4,8 +4,8 @@
 usage: peers.py MODEL.gguf [--threads N] [--only NAME[,NAME...]] [--repeat N]
 
 Every job runs in a process of its own, which prints one JSON object; the parent adds wall time from process start and
-peak resident memory. Jobs: captum-ig, captum-saliency, llama-prompt, llama-generate, ours-ig, ours-saliency,
-ours-prompt, ours-generate. See README.md beside this file.
+peak resident memory. Jobs: ours-ig, ours-saliency, ours-bench, captum-ig, captum-saliency, llama-prompt,
+llama-generate, llama-first-token. See README.md beside this file.
 """
 import argparse
 import json
@@ -176,7 +176,7 @@ def explain_command(path, threads, *options):
 
 
 def ours_ig(path, threads):
-    return explain_command(path, threads, "--method", "integrated-gradients", "--rule", "gausslegendre", "--steps",
+    return explain_command(path, threads, "--method", "integrated-gradients", "--rule", "gauss-legendre", "--steps",
                            str(STEPS), "--baseline", "token:%d" % BASELINE)
 
 
@@ -184,18 +184,14 @@ def ours_saliency(path, threads):
     return explain_command(path, threads, "--method", "saliency")
 
 
-def ours_prompt(path, threads):
-    return [ASCRIBE, "bench", path, "--only", "prompt", "--threads", str(threads), "--json", "-"]
-
-
-def ours_generate(path, threads):
-    return [ASCRIBE, "bench", path, "--only", "generate", "--threads", str(threads), "--json", "-"]
+def ours_bench(path, threads):
+    """Prompt processing and generation, and what the machine can do at most."""
+    return [ASCRIBE, "bench", path, "--ids", ",".join(map(str, IDS)), "--threads", str(threads), "--json", "-"]
 
 
 PYTHON_JOBS = {"captum-ig": captum_ig, "captum-saliency": captum_saliency, "llama-prompt": llama_prompt,
                "llama-generate": llama_generate, "llama-first-token": llama_first}
-OUR_JOBS = {"ours-ig": ours_ig, "ours-saliency": ours_saliency, "ours-prompt": ours_prompt,
-            "ours-generate": ours_generate}
+OUR_JOBS = {"ours-ig": ours_ig, "ours-saliency": ours_saliency, "ours-bench": ours_bench}
 
 
 def run(name, path, threads):
@@ -230,31 +226,39 @@ def relative_difference(a, b):
 
 
 def table(results):
-    def get(job, key):
-        return results[job][key] if results.get(job) and key in results[job] else None
+    def get(job, key, scale=1.0):
+        return results[job][key] * scale if results.get(job) and results[job].get(key) is not None else None
 
-    def row(what, ours, peer, peer_name, unit, want, higher_is_better=False):
-        if ours is None or peer is None:
+    def row(what, ours, peer, peer_name, unit, want="", good=None):
+        """`want` in words; `good` maps (ours, ratio) to whether it is met."""
+        if ours is None:
             return
-        ratio = ours / peer
-        good = ratio >= want if higher_is_better else ratio <= want
-        print("%-34s %10.3f %10.3f  %-14s %-9s %7.2f  %s %.2f  %s" % (
-            what, ours, peer, peer_name, unit, ratio, ">=" if higher_is_better else "<=", want,
-            "yes" if good else "NO"))
+        ratio = ours / peer if peer else None
+        verdict = "" if good is None or (peer_name and ratio is None) else "  yes" if good(ours, ratio) else "  NO"
+        print("%-32s %9.2f %9s  %-11s %-9s %7s  %s%s" % (
+            what, ours, "%.2f" % peer if peer else "", peer_name, unit, "%.2f" % ratio if ratio else "", want, verdict))
 
-    print("\n%-34s %10s %10s  %-14s %-9s %7s  %s" % ("job", "ascribe", "peer", "peer is", "unit", "ratio", "wanted"))
-    row("integrated gradients, 64 steps", get("ours-ig", "seconds"), get("captum-ig", "seconds"), "captum 0.9", "s", 0.5)
-    row("  peak resident memory", (get("ours-ig", "peak") or 0) / 1e6 or None,
-        (get("captum-ig", "peak") or 0) / 1e6 or None, "captum 0.9", "MB", 0.22)
-    row("process start to saliency", get("ours-saliency", "wall"), get("captum-saliency", "wall"), "captum 0.9", "s", 0.05)
-    row("  against a first token", get("ours-saliency", "wall"), get("llama-first-token", "wall"), "llama.cpp+py", "s", 2.4)
-    row("prompt processing, 512 tokens", get("ours-prompt", "tokens_per_second"),
-        get("llama-prompt", "tokens_per_second"), "llama.cpp", "tokens/s", 1.5, True)
-    row("generation", get("ours-generate", "tokens_per_second"), get("llama-generate", "tokens_per_second"), "llama.cpp",
-        "tokens/s", 1.0, True)
-    if get("ours-ig", "scores") and get("captum-ig", "scores"):
+    print("\n%-32s %9s %9s  %-11s %-9s %7s  %s" % ("job", "ascribe", "peer", "peer is", "unit", "ratio", "wanted, met?"))
+    row("integrated gradients, 64 steps", get("ours-ig", "seconds"), get("captum-ig", "seconds"), "captum", "s",
+        "ratio <= 0.50", lambda o, r: r <= 0.5)
+    row("  with reading the model", get("ours-ig", "wall"), get("captum-ig", "wall"), "captum", "s")
+    row("  peak resident memory", get("ours-ig", "peak", 1e-6), get("captum-ig", "peak", 1e-6), "captum", "MB",
+        "<= 600 MB", lambda o, r: o <= 600)
+    row("process start to saliency", get("ours-saliency", "wall"), get("captum-saliency", "wall"), "captum", "s",
+        "<= 0.8 s", lambda o, r: o <= 0.8)
+    row("  against a first token", get("ours-saliency", "wall"), get("llama-first-token", "wall"), "llama.cpp", "s")
+    row("prompt processing, 56 tokens", get("ours-bench", "prompt_tokens_per_second"),
+        get("llama-prompt", "tokens_per_second_56"), "llama.cpp", "tokens/s", "ratio >= 1.50", lambda o, r: r >= 1.5)
+    row("  share of the f32 peak", get("ours-bench", "prompt_share_of_peak", 100.0), None, "", "%")
+    row("gradient steps, share of peak", get("ours-bench", "gradient_share_of_peak", 100.0), None, "", "%", ">= 80 %",
+        lambda o, r: o >= 80)
+    row("generation", get("ours-bench", "generate_tokens_per_second"), get("llama-generate", "tokens_per_second"),
+        "llama.cpp", "tokens/s")
+    row("  share of memory bandwidth", get("ours-bench", "generate_share_of_bandwidth", 100.0), None, "", "%", ">= 40 %",
+        lambda o, r: o >= 40)
+    if get("ours-ig", "scores", 1) and get("captum-ig", "scores", 1):
         print("scores of the two integrated gradients differ by %.1e of the largest (f32 against f32)" %
-              relative_difference(get("ours-ig", "scores"), get("captum-ig", "scores")))
+              relative_difference(get("ours-ig", "scores", 1), get("captum-ig", "scores", 1)))
     for job in ("ours-ig", "captum-ig"):
         if get(job, "value") is not None:
             print("%s: log-probability %.6f, in f64 %.6f" % (job, get(job, "value"), VALUE))
