@@ -87,8 +87,10 @@ def main():
     failed = {"name": "b", "result": "FAIL", "stdout": "", "stderr": "[  PASSED  ] 2 test(s).\n[  FAILED  ] 1 test(s), listed below:\n"}
     died = {"name": "c", "result": "FAIL", "stdout": "[       OK ] one\n", "stderr": ""}
     plain = {"name": "d", "result": "OK", "stdout": "replayed 3 files\n", "stderr": ""}
+    totals = {"name": "e", "result": "OK", "stdout": "x\n7 passed, 0 failed, 2 skipped\n", "stderr": ""}
     for records, want in [([passed, plain], (0, "4 passed, 0 failed, 1 skipped")),
                           ([passed, failed], (1, "5 passed, 1 failed, 1 skipped")),
+                          ([totals], (0, "7 passed, 0 failed, 2 skipped")),
                           ([died], (1, "1 passed, 1 failed")), ([], (1, "0 passed, 0 failed"))]:
         got = count(records)
         expect("counting", got == want, got)
