@@ -36,13 +36,14 @@ static asc_tensor *mean_row(asc_job *j) {
     return asc_scale(ctx, sum, 1.0 / (double)v);
 }
 
-/* Embeddings of the path's start [P,D]: the baseline at active tokens, the prompt itself elsewhere. */
+/* Embeddings of the path's start [P - C,D] behind a prefix of C tokens: the baseline at active tokens, the
+ * prompt itself elsewhere. */
 static asc_tensor *start_of_path(asc_job *j, asc_tensor *x) {
     asc_ctx *ctx = j->ctx;
-    size_t p = j->r->n_prompt;
+    size_t c = j->n_prefix, p = j->r->n_prompt - c;
     float *mask = asc_calloc(ctx, ASC_MEM_GENERAL, p, sizeof *mask);
     if (mask == NULL) return asc_graph_poison(asc_graph_of(ctx));
-    for (size_t i = 0; i < p; i++) mask[i] = j->active[i] ? 0.0f : 1.0f;
+    for (size_t i = 0; i < p; i++) mask[i] = j->active[c + i] ? 0.0f : 1.0f;
     asc_tensor *keep = asc_from_f32(ctx, ASC_SHAPE((int64_t)p, 1), mask);
     asc_free(ctx, mask);
     asc_tensor *rest = asc_mul(ctx, x, keep);
@@ -56,7 +57,7 @@ static asc_tensor *start_of_path(asc_job *j, asc_tensor *x) {
     return asc_add(ctx, rest, asc_mul(ctx, asc_reshape(ctx, row, ASC_SHAPE(1, d)), gone));
 }
 
-/* One batch of points; x and x0 [P,D] have values already. */
+/* One batch of points; x and x0 [P - C,D] have values already; g [n, P - C]. */
 static asc_status batch_at(asc_job *j, asc_tensor *x, asc_tensor *x0, const double *alphas, size_t n,
                            double *f, double *g) {
     asc_ctx *ctx = j->ctx;
@@ -73,26 +74,34 @@ static asc_status batch_at(asc_job *j, asc_tensor *x, asc_tensor *x0, const doub
     }
     asc_status st = asc_run(ctx, ts, g != NULL ? 2 : 1);
     if (st == ASC_OK) st = asc_read_f64(ctx, ts[0], f, n);
-    if (st == ASC_OK && g != NULL) st = asc_read_f64(ctx, ts[1], g, n * j->r->n_prompt);
+    if (st == ASC_OK && g != NULL) st = asc_read_f64(ctx, ts[1], g, n * (j->r->n_prompt - j->n_prefix));
     return scope_end(ctx, st);
 }
 
-asc_status asc_job_path(asc_job *j, const double *alphas, size_t n, double *f, double *g) {
+/* All points in batches. The prefix does not move along the path: its parts of g are 0. */
+static asc_status all_points(asc_job *j, const double *alphas, size_t n, double *f, double *g) {
     asc_ctx *ctx = j->ctx;
-    size_t p = j->r->n_prompt, batch, done = 0;
-    asc_status st = asc_job_batch(j, p, n, g != NULL, &batch);
+    size_t p = j->r->n_prompt, c = j->n_prefix, rest = p - c, batch, done = 0;
+    double *part = NULL;
+    asc_status st = asc_job_batch(j, rest, n, g != NULL, &batch);
     if (st != ASC_OK) return st;
-    asc_scope_begin(ctx);
-    asc_tensor *x = asc_reshape(ctx, asc_decoder_embed(&j->m->decoder, j->r->prompt_ids, 1, (int64_t)p),
-                                ASC_SHAPE((int64_t)p, j->m->decoder.cfg.d_model));
+    if (g != NULL && (part = asc_calloc(ctx, ASC_MEM_SCRATCH, batch * rest, sizeof *part)) == NULL)
+        return ASC_RESOURCE_EXHAUSTED;
+    asc_tensor *x = asc_decoder_embed(&j->m->decoder, j->r->prompt_ids + c, 1, (int64_t)rest);
+    x = asc_reshape(ctx, x, ASC_SHAPE((int64_t)rest, j->m->decoder.cfg.d_model));
     asc_tensor *ends[2] = {x, start_of_path(j, x)};
     st = asc_run(ctx, ends, 2);
     while (st == ASC_OK && done < n) {
         size_t b = n - done < batch ? n - done : batch;
-        st = batch_at(j, ends[0], ends[1], alphas + done, b, f + done, g != NULL ? g + done * p : NULL);
-        for (size_t i = done * p; st == ASC_OK && i < (done + b) * p; i++) {
-            if ((g != NULL && !isfinite(g[i])) || !isfinite(f[i / p]))
-                st = asc_model_explain_nan(j->m, "a gradient");
+        st = batch_at(j, ends[0], ends[1], alphas + done, b, f + done, part);
+        for (size_t i = 0; st == ASC_OK && i < b; i++) {
+            bool finite = isfinite(f[done + i]);
+            for (size_t t = 0; g != NULL && t < p; t++) {
+                double v = t < c ? 0.0 : part[i * rest + t - c];
+                g[(done + i) * p + t] = v;
+                finite = finite && isfinite(v);
+            }
+            if (!finite) st = asc_model_explain_nan(j->m, "a gradient");
         }
         if (st != ASC_OK) break;
         done += b;
@@ -100,6 +109,20 @@ asc_status asc_job_path(asc_job *j, const double *alphas, size_t n, double *f, d
         j->r->n_backward += g != NULL ? b : 0;
         st = asc_progress(ctx, "gradients", (double)j->r->n_forward, 0.0);
     }
+    asc_free(ctx, part);
+    return st;
+}
+
+asc_status asc_job_path(asc_job *j, const double *alphas, size_t n, double *f, double *g) {
+    enum { WORTH_IT = 8 };
+    asc_ctx *ctx = j->ctx;
+    size_t c = 0;
+    while (c + 1 < j->r->n_prompt && !j->active[c]) c++;
+    asc_scope_begin(ctx);
+    asc_status st = ASC_OK;
+    if (c >= WORTH_IT && n > 1 && !j->no_sharing) st = asc_job_prefix_begin(j, j->r->prompt_ids, c);
+    if (st == ASC_OK) st = all_points(j, alphas, n, f, g);
+    asc_job_prefix_end(j);
     return scope_end(ctx, st);
 }
 

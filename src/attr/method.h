@@ -27,6 +27,10 @@ typedef struct asc_job {
     asc_site site;         /* where gradients are taken; ASC_SITE_EMBED = the embeddings */
     int64_t site_layer;
     double max_logit; /* largest |logit| seen, for the noise model */
+    bool no_sharing;  /* run every prompt from its first token (tests compare both) */
+    asc_kv
+        *prefix; /* keys and values of tokens that all prompts of a batch begin with, [1,C,G,D] per layer */
+    size_t n_prefix; /* C; 0 = none */
 } asc_job;
 
 typedef struct asc_method {
@@ -61,6 +65,11 @@ ASC_MUST_USE asc_status asc_job_features(asc_job *j, const asc_chat_text *chat);
 /* target.c: the scalar of each of B prompts given as embeddings x [B,P,D] -> [B]. `run` may carry a site
  * hook. */
 asc_tensor *asc_job_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *site_self);
+
+/* prefix.c: computes the first n prompt ids once and keeps their keys and values in the current scope, for
+ * every batch until asc_job_prefix_end. Exact: later tokens do not change earlier ones in a causal model. */
+ASC_MUST_USE asc_status asc_job_prefix_begin(asc_job *j, const int32_t *ids, size_t n);
+void asc_job_prefix_end(asc_job *j);
 
 /* values.c: values of n prompts of the same length, ids [n,len], in batches under the memory bound. */
 ASC_MUST_USE asc_status asc_job_values(asc_job *j, const int32_t *ids, size_t n, size_t len, double *out);

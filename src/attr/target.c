@@ -5,6 +5,19 @@
 #include "method.h"
 #include <string.h>
 
+/* The prefix's keys and values for each of b prompts; NULL when out of memory. */
+static asc_kv *repeat_prefix(asc_job *j, int64_t b) {
+    int64_t n = j->m->decoder.cfg.n_layers;
+    asc_kv *past = asc_calloc(j->ctx, ASC_MEM_GENERAL, (size_t)n, sizeof *past);
+    for (int64_t l = 0; past != NULL && l < n; l++) {
+        asc_shape s = asc_tensor_shape(j->prefix[l].k);
+        if (s.rank > 0) s.dims[0] = b;
+        past[l].k = b == 1 ? j->prefix[l].k : asc_broadcast(j->ctx, j->prefix[l].k, s);
+        past[l].v = b == 1 ? j->prefix[l].v : asc_broadcast(j->ctx, j->prefix[l].v, s);
+    }
+    return past;
+}
+
 /* Rows that predict `ids` after each of B prompts x [B,P,D]: [B,M,V]. */
 static asc_tensor *rows_of(asc_job *j, asc_tensor *x, const int32_t *rep, int64_t b, int64_t m,
                            asc_site_fn site, void *self) {
@@ -13,9 +26,21 @@ static asc_tensor *rows_of(asc_job *j, asc_tensor *x, const int32_t *rep, int64_
         asc_tensor *parts[2] = {x, asc_decoder_embed(d, rep, b, m - 1)};
         x = asc_concat(j->ctx, parts, 2, 1);
     }
-    asc_decoder_run run = {
-        .x = x, .tail = m, .site = site, .site_self = self, .whole_last_block = site != NULL};
-    return asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
+    asc_kv *past = NULL;
+    if (j->n_prefix > 0) {
+        past = repeat_prefix(j, b);
+        if (past == NULL) return asc_graph_poison(asc_graph_of(j->ctx));
+    }
+    asc_decoder_run run = {.x = x,
+                           .tail = m,
+                           .site = site,
+                           .site_self = self,
+                           .whole_last_block = site != NULL,
+                           .past = past,
+                           .pos = (int64_t)j->n_prefix};
+    asc_tensor *hidden = asc_decoder_hidden(d, &run);
+    asc_free(j->ctx, past);
+    return asc_decoder_logits(d, hidden, NULL, NULL);
 }
 
 static asc_tensor *score_of(asc_job *j, asc_tensor *x, const int32_t *ids, size_t n, asc_site_fn site,

@@ -75,21 +75,54 @@ static asc_status one_batch(asc_job *j, const int32_t *ids, size_t b, size_t len
     return st != ASC_OK ? st : st2;
 }
 
-asc_status asc_job_values(asc_job *j, const int32_t *ids, size_t n, size_t len, double *out) {
-    size_t batch, done = 0;
-    asc_status st = asc_job_batch(j, len, n, false, &batch);
+/* Tokens that all n prompts begin with and that are worth running once; at least one token of each stays. */
+static size_t common_prefix(const asc_job *j, const int32_t *ids, size_t n, size_t len) {
+    enum { WORTH_IT = 8 };
+    size_t c = 0;
+    if (n < 2 || j->no_sharing) return 0;
+    while (c + 1 < len) {
+        for (size_t i = 1; i < n; i++) {
+            if (ids[i * len + c] != ids[c]) return c >= WORTH_IT ? c : 0;
+        }
+        c++;
+    }
+    return c >= WORTH_IT ? c : 0;
+}
+
+static asc_status run_batches(asc_job *j, const int32_t *ids, size_t n, size_t len, double *out) {
+    asc_ctx *ctx = j->ctx;
+    size_t batch, done = 0, c = j->n_prefix, rest = len - c;
+    asc_status st = asc_job_batch(j, rest, n, false, &batch);
+    int32_t *rows = st == ASC_OK ? asc_calloc(ctx, ASC_MEM_GENERAL, batch * rest, sizeof *rows) : NULL;
+    if (st == ASC_OK && rows == NULL) st = ASC_RESOURCE_EXHAUSTED;
     while (st == ASC_OK && done < n) {
         size_t b = n - done < batch ? n - done : batch;
-        st = one_batch(j, ids + done * len, b, len, out + done);
-        if (st != ASC_OK) break;
-        for (size_t i = done; i < done + b; i++) {
-            if (!isfinite(out[i])) return asc_model_explain_nan(j->m, "a value of the model's output");
+        for (size_t i = 0; i < b; i++)
+            memcpy(rows + i * rest, ids + (done + i) * len + c, rest * sizeof *rows);
+        st = one_batch(j, rows, b, rest, out + done);
+        for (size_t i = done; i < done + b && st == ASC_OK; i++) {
+            if (!isfinite(out[i])) st = asc_model_explain_nan(j->m, "a value of the model's output");
         }
+        if (st != ASC_OK) break;
         done += b;
         j->r->n_forward += b;
-        st = asc_progress(j->ctx, "prompts", (double)j->r->n_forward, 0.0);
+        st = asc_progress(ctx, "prompts", (double)j->r->n_forward, 0.0);
     }
+    asc_free(ctx, rows);
     return st;
+}
+
+asc_status asc_job_values(asc_job *j, const int32_t *ids, size_t n, size_t len, double *out) {
+    asc_ctx *ctx = j->ctx;
+    size_t c = common_prefix(j, ids, n, len);
+    asc_scope_begin(ctx);
+    asc_status st = c > 0 ? asc_job_prefix_begin(j, ids, c) : ASC_OK;
+    if (st == ASC_OK) st = run_batches(j, ids, n, len, out);
+    asc_job_prefix_end(j);
+    asc_error saved = ctx->error;
+    asc_status st2 = asc_scope_end(ctx);
+    if (st != ASC_OK) ctx->error = saved;
+    return st != ASC_OK ? st : st2;
 }
 
 /* Error model. A logit is a sum of L residual contributions, each rounded; errors of f32 add like a random

@@ -1,0 +1,39 @@
+/* prefix.c - tokens that all prompts of a job begin with are run once; see method.h. */
+#include "exec.h"
+#include "method.h"
+
+asc_status asc_job_prefix_begin(asc_job *j, const int32_t *ids, size_t n) {
+    asc_ctx *ctx = j->ctx;
+    asc_decoder *d = &j->m->decoder;
+    size_t layers = (size_t)d->cfg.n_layers;
+    asc_status st = ASC_OK;
+    j->prefix = asc_calloc(ctx, ASC_MEM_GENERAL, layers, sizeof *j->prefix);
+    asc_tensor **all = asc_calloc(ctx, ASC_MEM_GENERAL, 2 * layers, sizeof(asc_tensor *));
+    if (j->prefix == NULL || all == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    asc_decoder_run run = {.x = asc_decoder_embed(d, ids, 1, (int64_t)n), .out_kv = j->prefix, .tail = 1};
+    asc_tensor *hidden = asc_decoder_hidden(d, &run); /* its last rows are never read, so never computed */
+    if (asc_tensor_poisoned(hidden)) {
+        st = asc_graph_take_error(asc_graph_of(ctx));
+        goto done;
+    }
+    for (size_t l = 0; l < layers; l++) {
+        all[2 * l] = j->prefix[l].k;
+        all[2 * l + 1] = j->prefix[l].v;
+    }
+    ASC_TRY(asc_run(ctx, all, 2 * layers));
+    for (size_t i = 0; i < 2 * layers; i++) asc_tensor_detach(all[i]); /* only the values are wanted */
+    j->n_prefix = n;
+done:
+    asc_free(ctx, all);
+    if (st != ASC_OK) asc_job_prefix_end(j);
+    return st;
+}
+
+void asc_job_prefix_end(asc_job *j) {
+    asc_free(j->ctx, j->prefix);
+    j->prefix = NULL;
+    j->n_prefix = 0;
+}
