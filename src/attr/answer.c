@@ -138,8 +138,9 @@ asc_status asc_job_targets(asc_job *j) {
         ASC_TRY(by_generation(j, q->generate));
     } else if (!q->dry_run) {
         ASC_TRY(copy_ids(j, &r->top[0].id, 1, &r->target_ids, &r->n_target));
-    } else { /* a price does not depend on which tokens they are */
-        size_t n = q->generate > 0 ? q->generate : 1;
+    } else { /* a price does not depend on which tokens they are; the model stops at its context */
+        size_t n = q->generate > 0 ? q->generate : 1, room = (size_t)j->m->decoder.cfg.context + 1 - r->n_prompt;
+        if (n > room) n = room;
         r->target_ids = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *r->target_ids);
         if (r->target_ids == NULL) return ASC_RESOURCE_EXHAUSTED;
         r->n_target = n;

@@ -97,8 +97,7 @@ static asc_status describe(asc_job *j) {
     snprintf(r->isa, sizeof r->isa, "%s", asc_isa_name((asc_isa)ctx->isa));
     r->model_path = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_of(j->m->path));
     r->architecture = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_of(j->m->info.architecture));
-    if (r->rule == NULL) r->rule = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_of(""));
-    if (r->model_path == NULL || r->architecture == NULL || r->rule == NULL) return ASC_RESOURCE_EXHAUSTED;
+    if (r->model_path == NULL || r->architecture == NULL) return ASC_RESOURCE_EXHAUSTED;
     if (j->req->want_sha256) {
         const char *hex;
         asc_status st = asc_model_sha256(j->m, &hex);

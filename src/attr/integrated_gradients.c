@@ -9,22 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT_STEPS = 50, DEFAULT_EVALUATIONS = 2000 };
+enum { DEFAULT_EVALUATIONS = 2000 };
 
-static asc_status find_rule(asc_job *j, asc_rule *out) {
-    int r = asc_rule_from_name(j->req->rule != NULL ? j->req->rule : "adaptive");
-    if (r < 0) {
-        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "unknown rule '%.40s'", j->req->rule);
-        return asc_hint(j->ctx,
-                        "use one of: adaptive, gauss-legendre, riemann-left, riemann-right, riemann-middle, "
-                        "riemann-trapezoid");
-    }
-    *out = (asc_rule)r;
-    j->r->rule = asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_of(asc_rule_name(*out)));
-    return j->r->rule != NULL ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
-}
-
-static size_t steps_of(const asc_job *j) { return j->req->steps > 0 ? j->req->steps : DEFAULT_STEPS; }
 static double tolerance_of(const asc_job *j) { return j->req->tolerance > 0.0 ? j->req->tolerance : 0.01; }
 
 static double largest_score(const asc_result *r) {
@@ -46,13 +32,13 @@ static asc_status ends(asc_job *j) {
 static asc_status fixed(asc_job *j, asc_rule rule) {
     asc_ctx *ctx = j->ctx;
     asc_result *r = j->r;
-    size_t n = steps_of(j), p = r->n_prompt, bytes;
-    asc_status st = ASC_OK;
+    size_t n = r->steps, p = r->n_prompt, bytes;
+    asc_status st = asc_rule_check_steps(ctx, rule, n);
+    if (st != ASC_OK) return st;
     double *x = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *x),
            *w = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *w);
     double *f = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *f);
     double *g = asc_mul_size(n, p, &bytes) ? asc_calloc(ctx, ASC_MEM_GENERAL, bytes, sizeof *g) : NULL;
-    r->steps = n;
     if (x == NULL || w == NULL || f == NULL || g == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
@@ -127,18 +113,16 @@ static asc_status adaptive(asc_job *j) {
 }
 
 static asc_status run(asc_job *j) {
-    asc_rule rule = ASC_RULE_ADAPTIVE;
-    asc_status st = find_rule(j, &rule);
-    if (st != ASC_OK) return st;
+    asc_rule rule = (asc_rule)asc_rule_from_name(j->r->rule); /* options.c put it there */
     return rule == ASC_RULE_ADAPTIVE ? adaptive(j) : fixed(j, rule);
 }
 
 static void price(const asc_job *j, double *n_forward, double *n_gradient) {
-    bool is_adaptive = j->req->rule == NULL || strcmp(j->req->rule, "adaptive") == 0;
+    bool is_adaptive = strcmp(j->r->rule, asc_rule_name(ASC_RULE_ADAPTIVE)) == 0;
     *n_forward = is_adaptive ? 0.0 : 2.0;
     *n_gradient = is_adaptive
                       ? (double)(j->req->max_evaluations > 0 ? j->req->max_evaluations : DEFAULT_EVALUATIONS)
-                      : (double)steps_of(j);
+                      : (double)j->r->steps;
 }
 
 const asc_method asc_method_integrated_gradients = {

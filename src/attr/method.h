@@ -57,6 +57,8 @@ extern const size_t asc_n_methods;
 ASC_MUST_USE asc_status asc_job_init(asc_job *j, asc_model *m, const asc_request *req);
 void asc_job_deinit(asc_job *j);
 asc_status asc_job_warn(asc_job *j, const char *fmt, ...) ASC_PRINTF(2, 3);
+/* options.c: refuses values that mean nothing; warns of options that the method does not read. */
+ASC_MUST_USE asc_status asc_job_options(asc_job *j);
 /* prompt.c */
 ASC_MUST_USE asc_status asc_job_prompt(asc_job *j);
 ASC_MUST_USE asc_status asc_job_targets(asc_job *j);

@@ -60,7 +60,11 @@ static asc_status from_chat(asc_job *j, asc_chat_text *chat, asc_token **out, si
                           .add_generation_prompt = true,
                           .bos_token = token_text(j, tk.bos),
                           .eos_token = token_text(j, tk.eos)};
-    ASC_TRY(asc_chat_render(ctx, template, msgs, q->n_messages, &o, chat));
+    st = asc_chat_render(ctx, template, msgs, q->n_messages, &o, chat);
+    if (st != ASC_OK) {
+        st = asc_model_template_failed(j->m, st);
+        goto done;
+    }
     plain = asc_calloc(ctx, ASC_MEM_GENERAL, chat->n_spans + 1, sizeof *plain);
     if (plain == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;

@@ -41,13 +41,17 @@ static void gauss_legendre(size_t n, double *x, double *w) {
     if (n % 2 == 1) x[n / 2] = 0.5;
 }
 
-asc_status asc_rule_nodes(asc_ctx *ctx, asc_rule rule, size_t n, double *nodes, double *weights) {
+asc_status asc_rule_check_steps(asc_ctx *ctx, asc_rule rule, size_t n) {
     size_t least = rule == ASC_RULE_RIEMANN_TRAPEZOID ? 2 : 1;
-    if (n < least || n > 100000) {
-        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "rule %s with %zu steps; expected %zu to 100000",
-                 asc_rule_name(rule), n, least);
-        return asc_hint(ctx, "choose --steps in that range");
-    }
+    if (n >= least && n <= 100000) return ASC_OK;
+    ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "rule %s with %zu steps; expected %zu to 100000", asc_rule_name(rule),
+             n, least);
+    return asc_hint(ctx, "choose --steps in that range");
+}
+
+asc_status asc_rule_nodes(asc_ctx *ctx, asc_rule rule, size_t n, double *nodes, double *weights) {
+    asc_status st = asc_rule_check_steps(ctx, rule, n);
+    if (st != ASC_OK) return st;
     if (rule == ASC_RULE_GAUSS_LEGENDRE) {
         gauss_legendre(n, nodes, weights);
         return ASC_OK;

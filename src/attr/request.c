@@ -139,6 +139,7 @@ asc_status asc_job_init(asc_job *j, asc_model *m, const asc_request *req) {
     if (j->r == NULL) return ASC_RESOURCE_EXHAUSTED;
     ASC_TRY(one_source(j));
     ASC_TRY(find_method(j));
+    ASC_TRY(asc_job_options(j));
     ASC_TRY(choose_baseline(j)); /* cheap mistakes first: before anything is computed */
     ASC_TRY(asc_job_prompt(j));
     ASC_TRY(asc_job_targets(j));

@@ -6,10 +6,6 @@
 static asc_status run(asc_job *j) {
     asc_result *r = j->r;
     const char *norm = j->req->norm != NULL ? j->req->norm : "l2";
-    if (strcmp(norm, "l2") != 0 && strcmp(norm, "abs") != 0 && strcmp(norm, "signed") != 0) {
-        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "saliency: unknown norm '%.40s'", norm);
-        return asc_hint(j->ctx, "use one of: l2, abs, signed");
-    }
     asc_status st = asc_job_gradient(j, norm, r->scores, NULL);
     double largest = 0.0;
     for (size_t i = 0; i < r->n_prompt; i++) largest = fmax(largest, fabs(r->scores[i]));

@@ -3,7 +3,9 @@
 #include "view.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -156,12 +158,20 @@ asc_status asc_file_write(asc_ctx *ctx, const char *path, const void *data, size
         if (close(dev) != 0 && err == 0) err = errno;
         return err == 0 ? ASC_OK : from_errno(ctx, err, "write", path);
     }
-    size_t n = strlen(path);
+    /* A link is written through: its target is replaced, the link stays. */
+    char target[PATH_MAX];
+    struct stat link;
+    const char *where = path;
+    if (lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && realpath(path, target) != NULL) where = target;
+    /* The longest name that a folder takes has no room for a suffix, so the name is cut. */
+    const char *slash = strrchr(where, '/');
+    size_t n = strlen(where), folder = slash != NULL ? (size_t)(slash - where) + 1 : 0;
+    size_t shown = n - folder > 200 ? folder + 200 : n;
     char *tmp = asc_alloc(ctx, ASC_MEM_GENERAL, n + 40);
     if (tmp == NULL) return ASC_RESOURCE_EXHAUSTED;
     int fd = -1, err = 0;
     for (int i = 0; i < 100; i++) {
-        snprintf(tmp, n + 40, "%s.%ld.%d.tmp", path, (long)getpid(), i);
+        snprintf(tmp, n + 40, "%.*s.%ld.%d.tmp", (int)shown, where, (long)getpid(), i);
         fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST) break;
     }
@@ -173,7 +183,7 @@ asc_status asc_file_write(asc_ctx *ctx, const char *path, const void *data, size
     err = write_all(fd, data, len);
     if (err == 0 && fsync(fd) != 0 && errno != EINVAL && errno != ENOSYS) err = errno;
     if (close(fd) != 0 && err == 0) err = errno;
-    if (err == 0 && rename(tmp, path) != 0) err = errno;
+    if (err == 0 && rename(tmp, where) != 0) err = errno;
     if (err != 0) unlink(tmp);
     asc_free(ctx, tmp);
     return err == 0 ? ASC_OK : from_errno(ctx, err, "write", path);

@@ -77,6 +77,9 @@ asc_weights_mode cli_weights(const cli *c);
 /* Prints the context's error; returns the exit code of st. */
 int cli_error(cli *c, asc_status st);
 void cli_install_signals(void);
+/* The same for a file that was read well and says nonsense; `remedy` where the error has none. */
+int cli_error_in(cli *c, asc_status st, const char *path, const char *remedy);
+void cli_keep_streams(void); /* first of all */
 /* Names the file in the message when it shrinks while mapped. */
 void cli_watch_file(const char *path);
 bool cli_progress(void *self, const char *what, double done, double total);

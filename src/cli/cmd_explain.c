@@ -83,6 +83,9 @@ static int check_outputs(cli *c) {
     if (cli_has(c, OPT_JSON) && cli_has(c, OPT_HTML) && strcmp(c->value[OPT_JSON], "-") == 0 &&
         strcmp(c->value[OPT_HTML], "-") == 0)
         return cli_usage("--json - and --html - would mix on standard output; give one of them a file");
+    if (cli_has(c, OPT_JSON) && cli_has(c, OPT_HTML) && strcmp(c->value[OPT_JSON], c->value[OPT_HTML]) == 0 &&
+        strncmp(c->value[OPT_JSON], "/dev/", 5) != 0)
+        return cli_usage("--json and --html name the same file; the second would replace the first");
     int rc = cli_check_output(c, OPT_JSON);
     return rc == EXIT_DONE ? cli_check_output(c, OPT_HTML) : rc;
 }

@@ -114,14 +114,19 @@ int cmd_rerun(cli *c) {
     if (rc != EXIT_DONE) return rc;
     asc_status st = asc_text_create(first.ctx, &file);
     if (st == ASC_OK) st = asc_text_read(file, c->operand[0], MOST_BYTES);
-    if (st == ASC_OK) st = asc_saved_parse(first.ctx, asc_text_view(file), &s);
     if (st != ASC_OK) {
         rc = cli_error(&first, st);
         goto done;
     }
+    st = asc_saved_parse(first.ctx, asc_text_view(file), &s);
+    if (st != ASC_OK) {
+        rc = cli_error_in(&first, st, c->operand[0], "use a file that 'ascribe explain --json' wrote");
+        goto done;
+    }
     settings(c, s, threads);
     s->request.want_sha256 = s->model_sha256[0] != '\0';
-    rc = cli_open_context(c);
+    rc = cli_check_output(c, OPT_JSON); /* again: the model file is known only now */
+    if (rc == EXIT_DONE) rc = cli_open_context(c);
     if (rc == EXIT_DONE) rc = cli_open_model(c, &m);
     if (rc != EXIT_DONE) goto done;
     st = asc_explain(m, &s->request, &r);

@@ -17,6 +17,7 @@ static int help_or(const char *word) {
 }
 
 int main(int argc, char **argv) {
+    cli_keep_streams();
     cli_install_signals();
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return help_or("--help");
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) return help_or("--version");

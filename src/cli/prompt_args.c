@@ -17,7 +17,9 @@ static int read_chat(cli *c, cli_prompt *p) {
     int rc = read_file(c, p, c->value[OPT_CHAT]);
     if (rc != EXIT_DONE) return rc;
     asc_status st = asc_messages_parse(c->ctx, asc_text_view(p->file), &p->parsed);
-    if (st != ASC_OK) return cli_error(c, st);
+    if (st != ASC_OK)
+        return cli_error_in(c, st, c->value[OPT_CHAT],
+                            "write it as [{\"role\": \"user\", \"content\": \"...\"}, ...]");
     p->messages = p->parsed.v;
     p->n_messages = p->parsed.n;
     return EXIT_DONE;

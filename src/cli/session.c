@@ -1,6 +1,7 @@
 /* session.c - what surrounds a command: context, signals, progress, error messages, output. */
 #include "cli.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,14 @@ static void on_bus_error(int sig) {
     ssize_t n = write(STDERR_FILENO, watched, strlen(watched));
     (void)n;
     _exit(EXIT_INPUT);
+}
+
+/* A file that is opened while 0, 1 or 2 is closed would get that number and be taken for a standard stream. The
+ * stand-ins are open the wrong way round: using them still fails as it should. */
+void cli_keep_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) _exit(EXIT_INTERNAL);
+    }
 }
 
 void cli_install_signals(void) {
@@ -143,6 +152,21 @@ static int exit_code(asc_status st) {
     }
 }
 
+/* File names and texts in a message are other people's: they are shown, not obeyed. False: no memory for it. */
+static bool say(cli *c, const char *message, const char *hint) {
+    asc_text *t = NULL;
+    cli_clear_progress();
+    if (asc_text_create(c->ctx, &t) != ASC_OK) return false;
+    asc_text_shown(t, (asc_view){message, strlen(message)}, 0);
+    if (hint[0] != '\0') {
+        asc_text_adds(t, "\n  try: ");
+        asc_text_shown(t, (asc_view){hint, strlen(hint)}, 0);
+    }
+    fprintf(stderr, "ascribe: %s\n", asc_text_view(t).ptr);
+    asc_text_destroy(t);
+    return true;
+}
+
 int cli_error(cli *c, asc_status st) {
     cli_clear_progress();
     if (st == ASC_CANCELLED) {
@@ -151,19 +175,18 @@ int cli_error(cli *c, asc_status st) {
     }
     const char *message = c->ctx != NULL ? asc_error_message(c->ctx) : "";
     const char *hint = c->ctx != NULL ? asc_error_hint(c->ctx) : "";
-    asc_text *t = NULL;
-    /* File names and texts in a message are other people's: they are shown, not obeyed. */
-    if (message[0] != '\0' && asc_text_create(c->ctx, &t) == ASC_OK) {
-        asc_text_shown(t, (asc_view){message, strlen(message)}, 0);
-        if (hint[0] != '\0') {
-            asc_text_adds(t, "\n  try: ");
-            asc_text_shown(t, (asc_view){hint, strlen(hint)}, 0);
-        }
-        fprintf(stderr, "ascribe: %s\n", asc_text_view(t).ptr);
-    } else {
+    if (message[0] == '\0' || !say(c, message, hint))
         fprintf(stderr, "ascribe: %s\n", st == ASC_RESOURCE_EXHAUSTED ? "out of memory" : asc_status_name(st));
-    }
-    asc_text_destroy(t);
+    return exit_code(st);
+}
+
+int cli_error_in(cli *c, asc_status st, const char *path, const char *remedy) {
+    char message[1200], hint[600];
+    if (st == ASC_CANCELLED || st == ASC_RESOURCE_EXHAUSTED) return cli_error(c, st);
+    snprintf(message, sizeof message, "'%.300s': %s", strcmp(path, "-") == 0 ? "standard input" : path,
+             asc_error_message(c->ctx));
+    snprintf(hint, sizeof hint, "%s", asc_error_hint(c->ctx)[0] != '\0' ? asc_error_hint(c->ctx) : remedy);
+    say(c, message, hint);
     return exit_code(st);
 }
 
@@ -181,6 +204,16 @@ int cli_write_json(cli *c, asc_text *t) {
     return st == ASC_OK ? EXIT_DONE : cli_error(c, st);
 }
 
+/* The file that the output at s would replace although the command reads it, or NULL. */
+static const char *input_at(const cli *c, const struct stat *s) {
+    const char *const inputs[] = {c->n_operands > 0 ? c->operand[0] : NULL, c->value[OPT_PROMPT_FILE], c->value[OPT_CHAT]};
+    struct stat in;
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        if (inputs[i] != NULL && stat(inputs[i], &in) == 0 && in.st_dev == s->st_dev && in.st_ino == s->st_ino) return inputs[i];
+    }
+    return NULL;
+}
+
 int cli_check_output(cli *c, cli_option_id o) {
     char folder[4096];
     struct stat s;
@@ -193,6 +226,11 @@ int cli_check_output(cli *c, cli_option_id o) {
         return EXIT_INPUT;
     }
     if (exists && !S_ISREG(s.st_mode)) return EXIT_DONE;
+    if (exists && input_at(c, &s) != NULL) {
+        fprintf(stderr, "ascribe: '%s' is read by this command and would be overwritten\n  try: another name for --%s\n", path,
+                cli_options[o].name);
+        return EXIT_INPUT;
+    }
     const char *slash = strrchr(path, '/');
     snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1, slash == NULL ? "." : path);
     if (access(folder, W_OK | X_OK) == 0) return EXIT_DONE;

@@ -51,10 +51,11 @@ static asc_status count(meta *m, const char *suffix, uint64_t fallback, uint64_t
     return ASC_OK;
 }
 
-/* A number in [lo, hi]. */
+/* A number in [lo, hi]; fallback NAN = the key is required. */
 static asc_status number(meta *m, const char *suffix, double fallback, double lo, double hi, double *out) {
     const char *k = key_of(m, suffix);
-    asc_status st = asc_gguf_get_f64_or(m->ctx, m->g, k, fallback, out);
+    asc_status st = isnan(fallback) ? asc_gguf_get_f64(m->ctx, m->g, k, out)
+                                    : asc_gguf_get_f64_or(m->ctx, m->g, k, fallback, out);
     if (st != ASC_OK) return st;
     if (!(*out >= lo && *out <= hi)) {
         ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %s is %g; expected %g to %g", asc_gguf_name(m->g), k,
@@ -161,7 +162,7 @@ asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_co
                         (long long)kl, (long long)vl);
     c.head_dim = kl;
     c.attn_scale = 1.0 / sqrt((double)c.head_dim);
-    ASC_TRY(number(&m, "attention.layer_norm_rms_epsilon", -1.0, 0.0, 1.0, &c.eps));
+    ASC_TRY(number(&m, "attention.layer_norm_rms_epsilon", (double)NAN, 0.0, 1.0, &c.eps));
     ASC_TRY(number(&m, "attn_logit_softcapping", 0.0, 0.0, 1e6, &c.attn_cap));
     ASC_TRY(number(&m, "final_logit_softcapping", 0.0, 0.0, 1e6, &c.final_cap));
     if (asc_gguf_kv_find(g, key_of(&m, "attention.sliding_window")) != NULL) {

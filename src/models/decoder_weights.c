@@ -139,6 +139,16 @@ static void bind_rope(binder *b) {
     }
     if (b->st == ASC_OK) {
         asc_rope_frequencies(&d->cfg.rope, divide, f, &d->mscale);
+        for (int64_t i = 0; i < half && b->st == ASC_OK;
+             i++) { /* an angle must stay a number at any position */
+            if (isfinite((float)(f[i] * (double)d->cfg.context))) continue;
+            b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT,
+                             "'%s': the rotary frequency %lld is %g, too large for %lld positions "
+                             "(rope_freqs.weight, rope.freq_base, rope.scaling.factor)",
+                             asc_gguf_name(b->g), (long long)i, f[i], (long long)d->cfg.context);
+        }
+    }
+    if (b->st == ASC_OK) {
         d->inv_freq = own(b, asc_from_f64(b->ctx, ASC_SHAPE(half), f));
     }
     asc_free(b->ctx, f);

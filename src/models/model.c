@@ -40,6 +40,15 @@ static asc_status fill_info(asc_model *m) {
     return ASC_OK;
 }
 
+/* Every refusal of a file says what to do about it, also where the place that found the fault knows no
+ * better. */
+static asc_status with_remedy(asc_ctx *ctx, asc_status st) {
+    if (ctx->error.code != st || ctx->error.hint[0] != '\0') return st;
+    if (st == ASC_UNIMPLEMENTED)
+        return asc_hint(ctx, "this program cannot run such a file; ascribe inspect shows what it holds");
+    return asc_hint(ctx, "the file is damaged or was converted wrongly; fetch or convert it again");
+}
+
 asc_status asc_model_open(asc_ctx *ctx, const char *path, const asc_model_options *opts, asc_model **out) {
     asc_status st = ASC_OK;
     *out = NULL;
@@ -66,6 +75,8 @@ asc_status asc_model_open(asc_ctx *ctx, const char *path, const asc_model_option
     *out = m;
     m = NULL;
 done:
+    if (st != ASC_OK && m->file != NULL)
+        st = with_remedy(ctx, st); /* it could be read, so what it says is at fault */
     asc_model_close(m);
     return st;
 }
@@ -88,6 +99,17 @@ asc_view asc_model_chat_template(const asc_model *m) {
     const asc_gguf_kv *kv = asc_gguf_kv_find(m->file, "tokenizer.chat_template");
     if (kv == NULL || kv->is_array || kv->values.type != ASC_GGUF_STRING) return (asc_view){NULL, 0};
     return asc_gguf_str_at(kv->values, 0);
+}
+
+asc_status asc_model_template_failed(const asc_model *m, asc_status st) {
+    asc_ctx *ctx = m->ctx;
+    if (ctx->error.code != st || st == ASC_CANCELLED) return st;
+    if (ctx->error.hint[0] == '\0')
+        asc_hint(
+            ctx,
+            "the file's template does not fit these messages; write the conversation out in the model's own "
+            "format and pass it with --prompt");
+    return asc_fail_context(ctx, "'%s'", m->path);
 }
 
 asc_status asc_model_sha256(asc_model *m, const char **out) {
@@ -162,7 +184,12 @@ asc_status asc_model_check_ids(asc_model *m, const int32_t *ids, size_t n, const
 asc_status asc_model_explain_nan(asc_model *m, const char *what) {
     asc_status st = asc_decoder_check_finite(m->ctx, m->file);
     if (st != ASC_OK) return st;
-    ASC_FAIL(m->ctx, ASC_OUT_OF_RANGE, "%s is not a finite number although all weights are", what);
+    ASC_FAIL(m->ctx, ASC_OUT_OF_RANGE, "'%s': %s is not a finite number although all weights are", m->path,
+             what);
+    if (strcmp(m->ctx->device_name, "reference") == 0)
+        return asc_hint(m->ctx,
+                        "an intermediate value overflowed even f64: the weights make no sense; fetch the "
+                        "file again");
     return asc_hint(m->ctx,
                     "an intermediate value overflowed f32; try --device reference, which computes in f64");
 }

@@ -21,6 +21,10 @@ ASC_MUST_USE asc_status asc_model_check_ids(asc_model *m, const int32_t *ids, si
 /* When a result is not finite: the reason (weights named), or NUMERIC trouble said plainly. */
 asc_status asc_model_explain_nan(asc_model *m, const char *what);
 
+/* After asc_chat_render failed with st on the model's own template: adds the file, and a remedy if none is
+ * known. Returns st. */
+asc_status asc_model_template_failed(const asc_model *m, asc_status st);
+
 /* "blocks.3.mlp.out" -> site and layer; false when there is no such site. */
 bool asc_model_find_site(const asc_model *m, asc_view name, asc_site *site, int64_t *layer);
 

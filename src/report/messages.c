@@ -2,6 +2,7 @@
 #include "ascribe/chat.h"
 #include "alloc.h"
 #include "chat.h"
+#include "model.h"
 #include "view.h"
 
 asc_status asc_messages_parse(asc_ctx *ctx, asc_view json, asc_messages *out) {
@@ -74,7 +75,11 @@ asc_status asc_chat_prompt_make(asc_ctx *ctx, const asc_model *m, const asc_mess
     for (size_t i = 0; i < n; i++) own[i] = (asc_chat_message){messages[i].role, messages[i].content};
     asc_chat_options o = {.struct_size = sizeof o, .add_generation_prompt = true, .bos_token = piece_of(tk, info.bos),
                           .eos_token = piece_of(tk, info.eos)};
-    ASC_TRY(asc_chat_render(ctx, template, own, n, &o, &text));
+    st = asc_chat_render(ctx, template, own, n, &o, &text);
+    if (st != ASC_OK) {
+        st = asc_model_template_failed(m, st);
+        goto done;
+    }
     ASC_TRY(tokens_of(ctx, tk, &text, o.bos_token, out));
     out->text = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_make(text.text, text.len));
     out->len = text.len;

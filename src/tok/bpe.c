@@ -6,6 +6,7 @@
 asc_status asc_token_list_add(asc_ctx *ctx, asc_token_list *list, int32_t id, size_t start) {
     asc_status st =
         asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&list->v, &list->cap, list->n + 1, sizeof *list->v);
+    if (st == ASC_OK && (list->n & ASC_TOK_POLL_MASK) == 0) st = asc_poll_cancel(ctx);
     if (st != ASC_OK) return st;
     list->v[list->n++] = (asc_token){id, start, start};
     return ASC_OK;

@@ -12,6 +12,7 @@ void asc_merge_scratch_deinit(asc_ctx *ctx, asc_merge_scratch *s) {
 asc_status asc_symbol_add(asc_ctx *ctx, asc_merge_scratch *s, asc_symbol sym) {
     asc_status st =
         asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&s->sym, &s->cap_sym, s->n_sym + 1, sizeof *s->sym);
+    if (st == ASC_OK && (s->n_sym & ASC_TOK_POLL_MASK) == 0) st = asc_poll_cancel(ctx);
     if (st != ASC_OK) return st;
     int32_t i = (int32_t)s->n_sym++; /* texts are limited, so an index fits */
     sym.prev = i - 1;
@@ -31,6 +32,7 @@ void asc_symbol_unlink(asc_merge_scratch *s, int32_t right) {
 asc_status asc_heap_push(asc_ctx *ctx, asc_merge_scratch *s, asc_candidate c) {
     asc_status st =
         asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&s->heap, &s->cap_heap, s->n_heap + 1, sizeof *s->heap);
+    if (st == ASC_OK && (s->n_heap & ASC_TOK_POLL_MASK) == 0) st = asc_poll_cancel(ctx);
     if (st != ASC_OK) return st;
     size_t i = s->n_heap++;
     while (i > 0 && s->heap[(i - 1) / 2].key > c.key) {

@@ -5,6 +5,9 @@
 
 #include "alloc.h"
 
+/* Every so many steps of a loop over a text ask whether to stop: a text may be long. */
+enum { ASC_TOK_POLL_MASK = 1023 };
+
 typedef struct asc_symbol {
     int32_t id;         /* BPE: token; SPM: not used */
     int32_t prev, next; /* index, -1 = none */

@@ -21,14 +21,14 @@ static asc_status choose_kind(asc_ctx *ctx, asc_tokenizer *tk, const asc_vocab_s
     if (spec->model.ptr == NULL) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
                  "tokenizer.ggml.model is missing, so text cannot be turned into tokens");
-        asc_hint(ctx, "give token ids instead of text, or convert the model again with its tokenizer");
+        asc_hint(ctx, "convert the model again with its tokenizer");
         return ASC_INVALID_ARGUMENT;
     }
     tk->spm = asc_view_eqs(spec->model, "llama");
     if (!tk->spm && !asc_view_eqs(spec->model, "gpt2")) {
         ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "tokenizer.ggml.model is '" ASC_VIEW_FMT "', which is not supported",
                  ASC_VIEW_ARG(model));
-        asc_hint(ctx, "supported are gpt2 and llama; give token ids instead of text");
+        asc_hint(ctx, "supported are gpt2 and llama");
         return ASC_UNIMPLEMENTED;
     }
     tk->info.model = tk->spm ? "llama" : "gpt2";
@@ -41,7 +41,7 @@ static asc_status choose_kind(asc_ctx *ctx, asc_tokenizer *tk, const asc_vocab_s
         ASC_FAIL(ctx, ASC_UNIMPLEMENTED,
                  "tokenizer.ggml.pre is '" ASC_VIEW_FMT "', a pre-tokenizer that is not known",
                  ASC_VIEW_ARG(pre));
-        asc_hint(ctx, "known are %s; give token ids instead of text", asc_pretok_names);
+        asc_hint(ctx, "known are %s", asc_pretok_names);
         return ASC_UNIMPLEMENTED;
     }
     if (spec->pre.ptr == NULL) {

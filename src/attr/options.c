@@ -1,0 +1,85 @@
+/* options.c - options that only some methods read. A value that means nothing is refused whatever the method;
+ * one that the chosen method does not read is said in the result, since its user expects it to matter. */
+#include "method.h"
+#include "quadrature.h"
+#include "view.h"
+#include <string.h>
+
+/* Is `word` in the method's own list of options ("features, norm, site")? */
+static bool reads(const asc_method *me, const char *word) {
+    size_t n = strlen(word);
+    const char *list = me->info.options;
+    for (const char *p = strstr(list, word); p != NULL; p = strstr(p + 1, word)) {
+        bool begins = p == list || p[-1] == ' ', ends = p[n] == '\0' || p[n] == ',' || p[n] == ' ';
+        if (begins && ends) return true;
+    }
+    return false;
+}
+
+static asc_status check_values(asc_job *j, asc_rule rule) {
+    const asc_request *q = j->req;
+    const char *norm = q->norm != NULL ? q->norm : "l2";
+    if (strcmp(norm, "l2") != 0 && strcmp(norm, "abs") != 0 && strcmp(norm, "signed") != 0) {
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "unknown norm '%.40s'", norm);
+        return asc_hint(j->ctx, "use one of: l2, abs, signed");
+    }
+    if (!(q->tolerance >= 0.0) || !(q->max_seconds >= 0.0)) {
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "%s is not a number from 0 on",
+                 q->tolerance >= 0.0 ? "max_seconds" : "tolerance");
+        return asc_hint(j->ctx, "use 0 for the default");
+    }
+    if ((unsigned)q->output > ASC_OUTPUT_LOGIT || (unsigned)q->features > ASC_FEATURES_MESSAGE ||
+        (unsigned)q->baseline > ASC_BASELINE_MEAN) {
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT,
+                 "output, features or baseline is not one of the values of its type");
+        return asc_hint(j->ctx, "zero-initialise the request, then use the names in ascribe/attr.h");
+    }
+    return q->steps > 0 && rule != ASC_RULE_ADAPTIVE ? asc_rule_check_steps(j->ctx, rule, q->steps) : ASC_OK;
+}
+
+/* The rule in force and its steps, into the result: "" and 0 where the method has none. */
+static asc_status set_rule(asc_job *j, asc_rule rule) {
+    enum { DEFAULT_STEPS = 50 };
+    bool read = reads(j->method, "rule");
+    j->r->rule = asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_of(read ? asc_rule_name(rule) : ""));
+    if (j->r->rule == NULL) return ASC_RESOURCE_EXHAUSTED;
+    if (read && rule != ASC_RULE_ADAPTIVE) j->r->steps = j->req->steps > 0 ? j->req->steps : DEFAULT_STEPS;
+    return ASC_OK;
+}
+
+asc_status asc_job_options(asc_job *j) {
+    const asc_request *q = j->req;
+    asc_status st = ASC_OK;
+    int rule = asc_rule_from_name(q->rule != NULL ? q->rule : "adaptive");
+    if (rule < 0) {
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "unknown rule '%.40s'", q->rule);
+        return asc_hint(j->ctx,
+                        "use one of: adaptive, gauss-legendre, riemann-left, riemann-right, riemann-middle, "
+                        "riemann-trapezoid");
+    }
+    bool adaptive = rule == ASC_RULE_ADAPTIVE;
+    const struct {
+        const char *name;
+        bool given, read_by_rule;
+    } options[] = {{"baseline", q->baseline != ASC_BASELINE_AUTO, true},
+                   {"norm", q->norm != NULL, true},
+                   {"rule", q->rule != NULL, true},
+                   {"steps", q->steps > 0, !adaptive},
+                   {"tolerance", q->tolerance > 0.0, true},
+                   {"max-evaluations", q->max_evaluations > 0, adaptive},
+                   {"max-seconds", q->max_seconds > 0.0, adaptive}};
+    ASC_TRY(check_values(j, (asc_rule)rule));
+    ASC_TRY(set_rule(j, (asc_rule)rule));
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (!options[i].given) continue;
+        if (!reads(j->method, options[i].name)) {
+            ASC_TRY(asc_job_warn(j, "%s has no effect: %s does not read it", options[i].name,
+                                 j->method->info.name));
+        } else if (!options[i].read_by_rule) {
+            ASC_TRY(asc_job_warn(j, "%s has no effect with the rule %s", options[i].name,
+                                 asc_rule_name((asc_rule)rule)));
+        }
+    }
+done:
+    return st;
+}
