@@ -4,8 +4,8 @@
 usage: count-tests.py TESTLOG.json TALLY
 
 TESTLOG.json is Meson's log, one JSON object a line, one per program. A cmocka program reports how many of its tests
-passed, failed and were skipped, and so does a program that prints a line like ours; another counts as one test, and so does a program that died on the way (its
-finished tests count too). TALLY holds lines "passed NAME" or "failed NAME" of checks that are not test programs.
+passed, failed and were skipped, and so does one that prints a line like ours. Any other program counts as one test,
+and one that died on the way as one failure (its finished tests count too). TALLY holds lines "passed NAME" or "failed NAME" of checks that are not test programs.
 Exit code 0 only when at least one test passed and none failed.
 """
 import json

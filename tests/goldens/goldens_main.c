@@ -196,6 +196,7 @@ int main(int argc, char **argv) {
                 "usage: goldens [--model FILE] [--device cpu|reference] [--threads N] [--quick] FOLDER\n");
         return 2;
     }
+    if (g.model_path == NULL) g.model_path = getenv("ASC_MODEL"); /* as all tests have it */
     if (g.model_path != NULL && (g.model_path[0] == '\0' || access(g.model_path, R_OK) != 0))
         g.model_path = NULL;
     o.device = g.device;
