@@ -1,13 +1,13 @@
-/* gemm_avx512.c - y = a W for many rows of a, where W is f32 or stored, [k,n] or [n,k]: our own, because it
- * beats oneDNN on these shapes (docs/SPEED.md, "GEMM") and because a row's bits are then a function of that
- * row alone.
+/* gemm_avx512.c - y = a W for many rows of a, where W is f32 or stored, [k,n] or [n,k]: our own, because with
+ * expansion included it is as fast as oneDNN or faster (docs/SPEED.md, "GEMM"), and because a row's bits are
+ * then a function of that row alone.
  *
  * Every output element is one chain of fused multiply-adds over k in ascending order, starting from 0.
  * Neither the number of rows, nor the cutting into panels, nor the number of threads can change a bit.
  *
- * Each thread owns a range of columns. It expands a panel of W (DEPTH values of k by WIDTH columns, L2-sized)
- * into slabs of 48 columns, [k][48], and multiplies all rows of a with it, 9 rows by 48 columns at a time: 27
- * accumulators, 3 vectors of W, 1 broadcast value of a fill the 32 registers. */
+ * Each thread owns a range of columns. It expands a panel of W, sized for the L2 cache, into slabs of 48
+ * columns, [k][48], and multiplies all rows of a with it, 9 rows by 48 columns at a time: 27 accumulators, 3
+ * vectors of W and 1 broadcast value of a fill the 32 registers. */
 #include "expand.h"
 #include "gemm_fill.h"
 #include "kernel.h"
@@ -17,17 +17,15 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-enum { ROWS = 9, MIN_ROWS = 9 };
-#ifndef GEMM_STEP
-#define GEMM_STEP                                                                                            \
-    192 /* values of k that a tile takes at once: 192 x 48 floats of a slab stay in the L1 cache */
-#endif
-#ifndef GEMM_CHUNK
-#define GEMM_CHUNK 126
-#endif
-#ifndef GEMM_WIDTH
-#define GEMM_WIDTH 384
-#endif
+enum {
+    ROWS = 9, /* of a tile */
+    SLAB = ASC_GEMM_SLAB,
+    LONG = 768, /* panels are 768 by 192 or 192 by 768: 576 KB, well inside an L2 cache of 1 or 2 MB */
+    SHORT = 192,
+    PANEL_FLOATS = LONG * SHORT,
+    UNIT = 96, /* columns are dealt to threads by this: whole slabs, and whole blocks of 32 */
+    MIN_ROWS = 9
+};
 
 typedef struct tile_args {
     const float *a; /* first row of the tile */
@@ -35,11 +33,9 @@ typedef struct tile_args {
     const float *b; /* slab */
     float *y;
     int64_t ldy;
-    int64_t steps;       /* values of k */
-    bool first;          /* start from 0 instead of y */
-    __mmask16 last;      /* valid columns of the last vector */
-    const float *next_a; /* what the next tile reads, fetched meanwhile */
-    const float *next_y;
+    int64_t steps;  /* values of k */
+    bool first;     /* start from 0 instead of y */
+    __mmask16 last; /* valid columns of the last vector */
 } tile_args;
 
 ALWAYS_INLINE void tile(const tile_args *t, const int rows, const int vecs) {
@@ -53,9 +49,10 @@ ALWAYS_INLINE void tile(const tile_args *t, const int rows, const int vecs) {
             const __mmask16 mask = j == vecs - 1 ? t->last : (__mmask16)0xFFFF;
             acc[i][j] = t->first ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(mask, t->y + i * ldy + 16 * j);
         }
-        _mm_prefetch((const char *)(t->next_y + i * ldy), _MM_HINT_T0);
-        _mm_prefetch((const char *)(t->next_y + i * ldy + 16), _MM_HINT_T0);
-        _mm_prefetch((const char *)(t->next_y + i * ldy + 32), _MM_HINT_T0);
+        /* the slab to the right is next */
+        _mm_prefetch((const char *)(t->y + i * ldy + SLAB), _MM_HINT_T0);
+        _mm_prefetch((const char *)(t->y + i * ldy + SLAB + 16), _MM_HINT_T0);
+        _mm_prefetch((const char *)(t->y + i * ldy + SLAB + 32), _MM_HINT_T0);
     }
 #pragma GCC unroll 4
     for (int64_t k = 0; k < t->steps; k++, a++, b += 48) {
@@ -84,80 +81,73 @@ typedef void (*tile_fn)(const tile_args *t);
     static __attribute__((noinline)) void tile_##rows##x##vecs(const tile_args *t) { tile(t, rows, vecs); }
 #define TILES(rows) TILE(rows, 1) TILE(rows, 2) TILE(rows, 3)
 TILES(1)
-TILES(2) TILES(3) TILES(4) TILES(5) TILES(6) TILES(7) TILES(8) TILES(9)
+TILES(2)
+TILES(3) TILES(4) TILES(5) TILES(6) TILES(7) TILES(8) TILES(9)
 #define TILE_ROW(rows)                                                                                       \
     { tile_##rows##x1, tile_##rows##x2, tile_##rows##x3 }
     static const tile_fn tiles[ROWS][3] = {TILE_ROW(1), TILE_ROW(2), TILE_ROW(3), TILE_ROW(4), TILE_ROW(5),
                                            TILE_ROW(6), TILE_ROW(7), TILE_ROW(8), TILE_ROW(9)};
 
-/* All rows [m0, m1) times `steps` values of k of one slab of `cols` columns. Rows are dealt out evenly: 56
- * rows are 7 tiles of 8, not 6 of 9 and one of 2. */
-static void slab_rows(const asc_gemm_job *job, int64_t m0, int64_t m1, int64_t k, int64_t steps,
-                      const float *b, int64_t n, int64_t cols) {
+/* Rows [m0, m1) times one panel: `depth` values of k from k on, `width` columns from n on. A tile's rows of a
+ * stay in the L1 cache while the slabs pass by. Rows are dealt out evenly: 56 rows are 7 tiles of 8, not 6 of
+ * 9 and one of 2. */
+static void panel_rows(const asc_gemm_job *job, int64_t m0, int64_t m1, int64_t k, int64_t depth,
+                       const float *slabs, int64_t n, int64_t width) {
     const int64_t n_tiles = (m1 - m0 + ROWS - 1) / ROWS, base = (m1 - m0) / n_tiles,
                   extra = (m1 - m0) % n_tiles;
-    const int vecs = (int)((cols + 15) / 16);
-    tile_args t = {.lda = job->k, .ldy = job->n, .b = b, .steps = steps, .first = k == 0};
-    t.last = (__mmask16)(0xFFFFu >> (16 * vecs - cols));
+    tile_args t = {.lda = job->k, .ldy = job->n, .steps = depth, .first = k == 0};
     t.a = job->a + m0 * job->k + k;
-    t.y = job->y + m0 * job->n + n;
+    float *y = job->y + m0 * job->n + n;
     for (int64_t i = 0; i < n_tiles; i++) {
         const int64_t rows = base + (i < extra ? 1 : 0);
-        t.next_a = t.a + rows * t.lda;
-        t.next_y = t.y + rows * t.ldy;
-        tiles[rows - 1][vecs - 1](&t);
-        t.a = t.next_a;
-        t.y = (float *)t.next_y;
+        for (int64_t j = 0; j < width; j += SLAB) {
+            const int64_t cols = width - j < SLAB ? width - j : SLAB;
+            const int vecs = (int)((cols + 15) / 16);
+            t.last = (__mmask16)(0xFFFFu >> (16 * vecs - cols));
+            t.b = slabs + j * depth;
+            t.y = y + j;
+            tiles[rows - 1][vecs - 1](&t);
+        }
+        t.a += rows * t.lda;
+        y += rows * t.ldy;
     }
 }
 
+/* Columns [n0, n1) of rows [m0, m1), panel by panel. */
 static void columns(const asc_gemm_job *job, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float *scratch) {
-    const int64_t chunks = (m1 - m0 + GEMM_CHUNK - 1) / GEMM_CHUNK;
-    for (int64_t n = n0; n < n1; n += GEMM_WIDTH) {
-        const int64_t width = n1 - n < GEMM_WIDTH ? n1 - n : GEMM_WIDTH;
+    for (int64_t n = n0; n < n1; n += job->width) {
+        const int64_t width = n1 - n < job->width ? n1 - n : job->width;
         for (int64_t k = 0; k < job->k; k += job->depth) {
             const int64_t depth = job->k - k < job->depth ? job->k - k : job->depth;
-            asc_gemm_fill_avx512(job, k, depth, n, width, scratch, scratch + GEMM_WIDTH * job->depth);
-            for (int64_t q = 0; q < depth; q += GEMM_STEP) {
-                const int64_t steps = depth - q < GEMM_STEP ? depth - q : GEMM_STEP;
-                for (int64_t c = 0; c < chunks; c++) {
-                    const int64_t r0 = m0 + (m1 - m0) * c / chunks, r1 = m0 + (m1 - m0) * (c + 1) / chunks;
-                    for (int64_t j = 0; j < width; j += 48) {
-                        slab_rows(job, r0, r1, k + q, steps, scratch + j * depth + q * 48, n + j,
-                                  width - j < 48 ? width - j : 48);
-                    }
-                }
-            }
+            asc_gemm_fill_avx512(job, k, depth, n, width, scratch, scratch + PANEL_FLOATS);
+            panel_rows(job, m0, m1, k, depth, scratch, n, width);
         }
     }
 }
 
-/* Columns are dealt to threads in units of 96: whole slabs, and whole blocks of 32. When there are fewer
- * units than threads, the rows are divided too and weights are expanded more than once. */
-enum { UNIT = 96 };
-
-static size_t thread_floats(const asc_gemm_job *job) {
-    return (size_t)(GEMM_WIDTH * job->depth + ASC_GEMM_FILL_FLOATS);
-}
-
+/* Formats with long blocks get panels with long rows when they are stored by rows, so that few blocks are
+ * cut. */
 static asc_gemm_job job_of(const asc_call *c, const asc_matmul_shape *s) {
-    const int64_t block = asc_dtype_of(c->in_dtype[1])->block_elems;
+    const bool wide = !s->tb && asc_dtype_of(c->in_dtype[1])->block_elems > 32;
     return (asc_gemm_job){.m = s->m,
                           .n = s->n,
                           .k = s->k,
                           .t = c->in_dtype[1],
                           .expand = asc_expand_for(c->in_dtype[1], ASC_ISA_AVX512),
                           .tb = s->tb,
-                          .depth = block > GEMM_STEP ? ASC_GEMM_MAX_DEPTH : GEMM_STEP / block * block};
+                          .depth = wide ? SHORT : LONG,
+                          .width = wide ? LONG : SHORT};
 }
+
+enum { THREAD_FLOATS = PANEL_FLOATS + ASC_GEMM_FILL_FLOATS };
 
 static size_t scratch(const asc_call *c, int n_threads) {
-    asc_matmul_shape s;
-    asc_matmul_shape_of(c, &s);
-    const asc_gemm_job job = job_of(c, &s);
-    return (size_t)n_threads * thread_floats(&job) * sizeof(float);
+    (void)c;
+    return (size_t)n_threads * THREAD_FLOATS * sizeof(float);
 }
 
+/* When there are fewer units than threads, the rows are divided too and weights are expanded more than once.
+ */
 static void run(const asc_kargs *args) {
     asc_matmul_shape s;
     asc_matmul_shape_of(args->call, &s);
@@ -178,8 +168,7 @@ static void run(const asc_kargs *args) {
         const int64_t n0 = units * c / across * UNIT, n1 = units * (c + 1) / across * UNIT;
         const int64_t m0 = s.m * r / down, m1 = s.m * (r + 1) / down;
         if (m0 < m1) {
-            columns(&job, m0, m1, n0, n1 < s.n ? n1 : s.n,
-                    (float *)args->scratch + (size_t)i * thread_floats(&job));
+            columns(&job, m0, m1, n0, n1 < s.n ? n1 : s.n, (float *)args->scratch + i * THREAD_FLOATS);
         }
     }
 }

@@ -13,14 +13,13 @@ typedef struct asc_gemm_job {
     asc_dtype t;
     asc_expand_fn expand;
     bool tb;
-    int64_t depth; /* values of k in a panel: whole blocks of t */
+    int64_t depth, width; /* of a panel: values of k (whole blocks of t if tb), columns */
 } asc_gemm_job;
 
 enum {
     ASC_GEMM_SLAB = 48,
-    ASC_GEMM_MAX_DEPTH = 256,
-    ASC_GEMM_FILL_FLOATS =
-        16 * (ASC_GEMM_MAX_DEPTH + 16) /* scratch of a fill, also enough for a row of a panel */
+    ASC_GEMM_RUN = 256, /* elements of a row that are expanded at once: whole blocks of every format */
+    ASC_GEMM_FILL_FLOATS = 16 * (ASC_GEMM_RUN + 16) /* scratch of a fill, also enough for a row of a panel */
 };
 
 /* Writes W[k0 .. k0+depth)[n0 .. n0+width) as out[slab][depth][48]; columns behind the last are 0. k0 is a

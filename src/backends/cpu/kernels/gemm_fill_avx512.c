@@ -8,6 +8,11 @@ static inline const uint8_t *at(const asc_gemm_job *job, int64_t elem) {
     return job->w + elem / info->block_elems * info->block_bytes;
 }
 
+/* Where the vector of columns 16 v .. 16 v + 15 of row k of a panel goes. */
+static inline float *place(float *out, int64_t depth, int64_t k, int64_t v) {
+    return out + v / 3 * 48 * depth + k * 48 + v % 3 * 16;
+}
+
 /* Row-major W: a row's stretch is expanded from the block it begins in, then dealt to the slabs. */
 static void fill_rows(const asc_gemm_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,
                       float *out, float *tmp) {
@@ -70,20 +75,25 @@ static inline void transpose16(const float *in, int64_t stride, float *out, int6
     }
 }
 
-/* W stored by columns of the product: 16 of its rows at a time are expanded and transposed. */
+/* W stored by columns of the product: 16 of its rows at a time are expanded, a run of each, and transposed.
+ */
 static void fill_columns(const asc_gemm_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,
                          float *out, float *tmp) {
-    const int64_t stride = ASC_GEMM_MAX_DEPTH + 16;
-    for (int64_t n = 0; n < (width + 47) / 48 * 48; n += 16) {
-        float *to = out + n / 48 * 48 * depth + n % 48;
-        for (int64_t r = 0; r < 16; r++) {
-            if (n + r < width) {
-                job->expand(at(job, (n0 + n + r) * job->k + k0), tmp + r * stride, depth);
-            } else {
-                memset(tmp + r * stride, 0, (size_t)depth * sizeof(float));
+    const int64_t stride = ASC_GEMM_RUN + 16;
+    for (int64_t n = 0; n < width; n += 16) {
+        float *to = place(out, depth, 0, n / 16);
+        for (int64_t q = 0; q < depth; q += ASC_GEMM_RUN) {
+            const int64_t len = depth - q < ASC_GEMM_RUN ? depth - q : ASC_GEMM_RUN;
+            for (int64_t r = 0; r < 16; r++) {
+                if (n + r < width) {
+                    job->expand(at(job, (n0 + n + r) * job->k + k0 + q), tmp + r * stride, len);
+                } else {
+                    memset(tmp + r * stride, 0, (size_t)len * sizeof(float));
+                }
             }
+            for (int64_t k = 0; k < len; k += 16)
+                transpose16(tmp + k, stride, to + ASC_GEMM_SLAB * (q + k), len - k);
         }
-        for (int64_t k = 0; k < depth; k += 16) transpose16(tmp + k, stride, to + 48 * k, depth - k);
     }
 }
 
@@ -105,11 +115,6 @@ static inline levels levels_of(asc_dtype t) {
 static inline __m512 level(const levels *l, __m512i index, __m512 d, __m512 m) {
     const __m512 x = _mm512_permutexvar_ps(index, l->table);
     return l->has_min ? _mm512_fmadd_ps(d, x, m) : _mm512_mul_ps(d, x);
-}
-
-/* Where the vector of columns 16 v .. 16 v + 15 of row k of a panel goes. */
-static inline float *place(float *out, int64_t depth, int64_t k, int64_t v) {
-    return out + v / 3 * 48 * depth + k * 48 + v % 3 * 16;
 }
 
 /* [k,n] in nibbles or bytes, from a block border to a block border. */
