@@ -273,22 +273,19 @@ static void test_non_finite(void **state) {
     test_ctx_end(ctx);
 }
 
-/* A row computed alone and in batches: equal bits as far as docs/SPEED.md promises. */
-static void test_rows_do_not_see_each_other(void **state) {
-    (void)state;
-    if (asc_cpu_best_isa() < ASC_ISA_AVX512) skip();
-    asc_ctx *ctx = test_ctx("cpu", "deferred");
+/* A row has the same bits in batches of different size, within one kernel (docs/SPEED.md, "Which bits depend
+ * on what"). */
+static void rows_alone(asc_ctx *ctx, const asc_kernel *kernel, bool tb, const int64_t *rows, int n_rows) {
     rng r = {4};
-    const int64_t n = 192, k = 576, most = 448;
-    static const int64_t rows[] = {9, 10, 56, 224, 448};
-    float *values, *x = random_floats(&r, most * k);
+    const int64_t n = tb ? 192 : 576, k = tb ? 576 : 192, most = rows[n_rows - 1];
+    float *values, *x = random_floats(&r, most * k), *all = NULL;
     uint8_t *w = stored(&r, ASC_DTYPE_Q4_1, n * k, &values);
     const void *in[2] = {x, w};
-    float *all = NULL;
-    for (int i = 4; i >= 0; i--) {
+    for (int i = n_rows - 1; i >= 0; i--) {
         problem p;
-        matmul_init(&p, ctx, ASC_DTYPE_Q4_1, ASC_SHAPE(rows[i], k), ASC_SHAPE(n, k), false, true);
-        float *y = run(&asc_kernel_matmul_avx512, &p.call, in, p.n_out, 2);
+        matmul_init(&p, ctx, ASC_DTYPE_Q4_1, ASC_SHAPE(rows[i], k), tb ? ASC_SHAPE(n, k) : ASC_SHAPE(k, n),
+                    false, tb);
+        float *y = run(kernel, &p.call, in, p.n_out, 2);
         if (all == NULL) {
             all = y;
         } else {
@@ -300,6 +297,19 @@ static void test_rows_do_not_see_each_other(void **state) {
     free(x);
     free(w);
     free(values);
+}
+
+static void test_rows_do_not_see_each_other(void **state) {
+    (void)state;
+    static const int64_t many[] = {9, 10, 56, 224, 448}, few[] = {1, 2, 3, 4, 5, 8}, any[] = {1, 2, 7, 9, 56};
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
+    rows_alone(ctx, &asc_kernel_gemv_base, true, few, 6);
+    if (asc_cpu_best_isa() >= ASC_ISA_AVX2) rows_alone(ctx, &asc_kernel_gemv_avx2, true, few, 6);
+    if (asc_cpu_best_isa() >= ASC_ISA_AVX512) {
+        rows_alone(ctx, &asc_kernel_gemv_avx512, true, few, 6);
+        rows_alone(ctx, &asc_kernel_matmul_avx512, true, many, 5);
+        rows_alone(ctx, &asc_kernel_matmul_avx512, false, any, 5);
+    }
     test_ctx_end(ctx);
 }
 

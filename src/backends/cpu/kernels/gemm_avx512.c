@@ -2,7 +2,7 @@
  * expansion included it is as fast as oneDNN or faster (docs/SPEED.md, "GEMM"), and because a row's bits are
  * then a function of that row alone.
  *
- * Every output element is one chain of fused multiply-adds over k in ascending order, starting from 0.
+ * Every output element is a sum, in ascending order, of chains of fused multiply-adds over 192 values of k.
  * Neither the number of rows, nor the cutting into panels, nor the number of threads can change a bit.
  *
  * Each thread owns a range of columns. It expands a panel of W, sized for the L2 cache, into slabs of 48
@@ -18,7 +18,8 @@
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 enum {
-    ROWS = 9, /* of a tile */
+    ROWS = 9,   /* of a tile */
+    LINK = 192, /* values of k that are added up before they join the result: shorter chains round less */
     SLAB = ASC_GEMM_SLAB,
     LONG = 768, /* panels are 768 by 192 or 192 by 768: 576 KB, well inside an L2 cache of 1 or 2 MB */
     SHORT = 192,
@@ -38,24 +39,18 @@ typedef struct tile_args {
     __mmask16 last; /* valid columns of the last vector */
 } tile_args;
 
-ALWAYS_INLINE void tile(const tile_args *t, const int rows, const int vecs) {
+/* One link of the tile: `steps` values of k, added to y. */
+ALWAYS_INLINE void link_of_tile(const tile_args *t, const float *a, const float *b, int64_t steps,
+                                const bool first, const int rows, const int vecs) {
     __m512 acc[ROWS][3];
     const int64_t lda = t->lda, ldy = t->ldy;
-    const float *a = t->a, *b = t->b;
 #pragma GCC unroll 9
     for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 3
-        for (int j = 0; j < vecs; j++) {
-            const __mmask16 mask = j == vecs - 1 ? t->last : (__mmask16)0xFFFF;
-            acc[i][j] = t->first ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(mask, t->y + i * ldy + 16 * j);
-        }
-        /* the slab to the right is next */
-        _mm_prefetch((const char *)(t->y + i * ldy + SLAB), _MM_HINT_T0);
-        _mm_prefetch((const char *)(t->y + i * ldy + SLAB + 16), _MM_HINT_T0);
-        _mm_prefetch((const char *)(t->y + i * ldy + SLAB + 32), _MM_HINT_T0);
+        for (int j = 0; j < vecs; j++) acc[i][j] = _mm512_setzero_ps();
     }
 #pragma GCC unroll 4
-    for (int64_t k = 0; k < t->steps; k++, a++, b += 48) {
+    for (int64_t k = 0; k < steps; k++, a++, b += SLAB) {
         __m512 w[3];
 #pragma GCC unroll 3
         for (int j = 0; j < vecs; j++) w[j] = _mm512_loadu_ps(b + 16 * j);
@@ -71,8 +66,21 @@ ALWAYS_INLINE void tile(const tile_args *t, const int rows, const int vecs) {
 #pragma GCC unroll 3
         for (int j = 0; j < vecs; j++) {
             const __mmask16 mask = j == vecs - 1 ? t->last : (__mmask16)0xFFFF;
-            _mm512_mask_storeu_ps(t->y + i * ldy + 16 * j, mask, acc[i][j]);
+            float *y = t->y + i * ldy + 16 * j;
+            if (!first) acc[i][j] = _mm512_add_ps(acc[i][j], _mm512_maskz_loadu_ps(mask, y));
+            _mm512_mask_storeu_ps(y, mask, acc[i][j]);
         }
+    }
+}
+
+ALWAYS_INLINE void tile(const tile_args *t, const int rows, const int vecs) {
+#pragma GCC unroll 9
+    for (int i = 0; i < rows; i++) { /* fetched for the end of the first link */
+        for (int j = 0; j < vecs; j++) _mm_prefetch((const char *)(t->y + i * t->ldy + 16 * j), _MM_HINT_T0);
+    }
+    for (int64_t q = 0; q < t->steps; q += LINK) {
+        const int64_t steps = t->steps - q < LINK ? t->steps - q : LINK;
+        link_of_tile(t, t->a + q, t->b + q * SLAB, steps, t->first && q == 0, rows, vecs);
     }
 }
 
@@ -82,7 +90,8 @@ typedef void (*tile_fn)(const tile_args *t);
 #define TILES(rows) TILE(rows, 1) TILE(rows, 2) TILE(rows, 3)
 TILES(1)
 TILES(2)
-TILES(3) TILES(4) TILES(5) TILES(6) TILES(7) TILES(8) TILES(9)
+TILES(3)
+TILES(4) TILES(5) TILES(6) TILES(7) TILES(8) TILES(9)
 #define TILE_ROW(rows)                                                                                       \
     { tile_##rows##x1, tile_##rows##x2, tile_##rows##x3 }
     static const tile_fn tiles[ROWS][3] = {TILE_ROW(1), TILE_ROW(2), TILE_ROW(3), TILE_ROW(4), TILE_ROW(5),
