@@ -56,7 +56,7 @@ const char *const asc_html_style[] = {
     "td.t{overflow-wrap:anywhere;max-width:24rem}\n"
     ".num{text-align:right;white-space:nowrap}\n"
     "th{color:var(--dim);font-weight:600}\n"
-    "svg.bar{width:8rem;height:.8rem;vertical-align:middle}\n"
+    "svg.bar{width:12rem;max-width:100%;height:.8rem;vertical-align:middle}\n"
     ".bp{fill:var(--p7)}.bn{fill:var(--n6)}.bz{stroke:var(--dim);stroke-width:1}\n"
     "footer{margin-top:2rem;color:var(--dim);font-size:.85rem;overflow-wrap:anywhere}\n"
     "@media(max-width:32rem){body{padding:1rem .75rem 5rem}h1{font-size:1.3rem}.wide{display:none}"

@@ -31,6 +31,21 @@ int asc_scale_step(double score, double largest, int steps) {
     return (int)lround(score / largest * steps);
 }
 
+bool asc_has_baseline(const asc_result *r) {
+    return r->baseline != NULL && r->baseline[0] != '\0' && strcmp(r->baseline, "none") != 0;
+}
+
+asc_view asc_feature_shown(const asc_report *rep, const asc_feature *f) {
+    const asc_result *r = rep->result;
+    asc_view v = asc_view_make(f->text, f->text_len);
+    if (v.len == 0 && rep->tokenizer != NULL && f->n_tokens == 1) return asc_token_piece(rep->tokenizer, r->prompt_ids[f->first_token]);
+    while (r->feature_kind != ASC_FEATURES_TOKEN && v.len > 1 && v.ptr[0] == ' ') {
+        v.ptr++;
+        v.len--;
+    }
+    return v;
+}
+
 const char *asc_feature_word(const asc_result *r) {
     const char *s = asc_features_name(r->feature_kind);
     return s != NULL ? s : "feature";

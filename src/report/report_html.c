@@ -69,10 +69,11 @@ static void put_text(asc_text *t, asc_view v) { put_shown(t, v, false, true); }
 static void put_attribute(asc_text *t, asc_view v) { put_shown(t, v, false, false); }
 static void put_z(asc_text *t, const char *s) { put_text(t, asc_view_of(s)); }
 
+/* In quotes; the text has a direction of its own, the quotes do not turn with it. */
 static void put_piece(asc_text *t, asc_view v) {
-    asc_text_adds(t, "<bdi class=\"piece\">\xe2\x80\x9c");
+    asc_text_adds(t, "\xe2\x80\x9c<bdi class=\"piece\">");
     put_text(t, v);
-    asc_text_adds(t, "\xe2\x80\x9d</bdi>");
+    asc_text_adds(t, "</bdi>\xe2\x80\x9d");
 }
 
 /* "sha256-..." of a fixed part, as the content policy wants it. */
@@ -163,7 +164,7 @@ static void put_tip(page *p, const asc_feature *f, bool text) {
     char score[32], error[32];
     const char *unit = asc_report_unit(p->r);
     if (text) {
-        put_attribute(p->t, asc_view_make(f->text, f->text_len));
+        put_attribute(p->t, asc_feature_shown(p->rep, f));
         asc_text_adds(p->t, ": ");
     }
     snprintf(score, sizeof score, "%+.9g", f->score);
@@ -197,7 +198,7 @@ static void put_prompt(page *p) {
         const asc_feature *f = &r->features[i];
         size_t from = f->start;
         if (f->start < pos || f->end > r->prompt_len || f->start >= f->end) continue;
-        while (from + 1 < f->end && r->prompt[from] == ' ') from++; /* colour words, not the blanks before them */
+        if (r->feature_kind != ASC_FEATURES_TOKEN) from = f->end - asc_feature_shown(p->rep, f).len; /* words, not blanks before them */
         put_shown(t, asc_view_make(r->prompt + pos, from - pos), true, true);
         put_word(p, f, from);
         pos = f->end;
@@ -214,7 +215,8 @@ static void put_prompt(page *p) {
         else
             asc_text_addf(t, "<span class=\"%c%d\"></span>", s < 0 ? 'n' : 'p', abs(s));
     }
-    asc_text_addf(t, "</span><span>towards %s %s</span></div>\n</section>\n", high, asc_report_unit(r));
+    asc_text_addf(t, "</span><span>towards %s %s</span></div>\n<p class=\"sub\">Point at a part, or move with Tab and the arrow keys, for its exact "
+                     "score.</p>\n</section>\n", high, asc_report_unit(r));
 }
 
 static void put_answer(page *p) {
@@ -236,10 +238,10 @@ static void put_answer(page *p) {
     asc_text_adds(t, "</dd>\n<dt>Target</dt><dd>");
     put_piece(t, asc_view_make(r->target, r->target_len));
     asc_text_addf(t, ", probability %.3g\xc2\xa0%%</dd>\n", 100 * r->target_prob);
-    asc_text_addf(t, "<dt>%s%s</dt><dd>%s %s at the prompt", asc_output_word(r), r->n_versus > 0 ? " difference" : "", value, unit);
-    if (isfinite(r->baseline_value)) asc_text_addf(t, ", %s at the baseline", base);
+    asc_text_addf(t, "<dt>%s%s</dt><dd>%s %s at the prompt", r->output == ASC_OUTPUT_PROB ? "Probability" : r->output == ASC_OUTPUT_LOGIT ? "Logit" : "Log-probability", r->n_versus > 0 ? " difference" : "", value, unit);
+    if (asc_has_baseline(r) && isfinite(r->baseline_value)) asc_text_addf(t, ", %s at the baseline", base);
     asc_text_adds(t, "</dd>\n<dt>Baseline</dt><dd>");
-    put_z(t, r->baseline != NULL && r->baseline[0] != '\0' ? r->baseline : "none");
+    put_z(t, asc_has_baseline(r) ? r->baseline : "none");
     asc_text_addf(t, "</dd>\n<dt>Sum of scores</dt><dd>%s %s</dd>\n<dt>Error</dt><dd>", sum, unit);
     put_sentence(p, asc_report_error);
     asc_text_adds(t, "</dd>\n</dl>\n</section>\n");
@@ -252,6 +254,16 @@ static void put_bar(page *p, double score) {
                   score < 0 ? "bn" : "bp", score < 0 ? 50 - w : 50.0, w);
 }
 
+/* "1 user": the message's place and role. */
+static void put_role(page *p, const asc_feature *f) {
+    asc_text_adds(p->t, "<td class=\"wide\">");
+    if (f->message >= 0) {
+        asc_text_addf(p->t, "%lld ", (long long)f->message);
+        if ((size_t)f->message < p->rep->request->n_messages) put_text(p->t, p->rep->request->messages[f->message].role);
+    }
+    asc_text_adds(p->t, "</td>");
+}
+
 static void put_table(page *p) {
     asc_text *t = p->t;
     const asc_result *r = p->r;
@@ -259,7 +271,7 @@ static void put_table(page *p) {
     for (size_t i = 0; i < r->n_features; i++) messages = messages || r->features[i].message >= 0;
     asc_text_addf(t, "<details%s>\n<summary>All %zu scores</summary>\n<table>\n<thead><tr>", r->n_features <= OPEN_ROWS ? " open" : "",
                   r->n_features);
-    if (messages) asc_text_adds(t, "<th scope=\"col\" class=\"num wide\">message</th>");
+    if (messages) asc_text_adds(t, "<th scope=\"col\" class=\"wide\">message</th>");
     asc_text_addf(t, "<th scope=\"col\">%s</th><th scope=\"col\" class=\"num\">score</th><th scope=\"col\" class=\"num\">error</th>"
                      "<th scope=\"col\" class=\"wide\"><span aria-hidden=\"true\">against | towards</span></th></tr></thead>\n<tbody>\n",
                   asc_feature_word(r));
@@ -269,10 +281,9 @@ static void put_table(page *p) {
         asc_figure(f->score, true, score);
         asc_figure(f->error, false, error);
         asc_text_adds(t, "<tr>");
-        if (messages && f->message >= 0) asc_text_addf(t, "<td class=\"num wide\">%lld</td>", (long long)f->message);
-        if (messages && f->message < 0) asc_text_adds(t, "<td class=\"num wide\"></td>");
+        if (messages) put_role(p, f);
         asc_text_adds(t, "<td class=\"t\">");
-        put_piece(t, asc_view_make(f->text, f->text_len));
+        put_piece(t, asc_feature_shown(p->rep, f));
         asc_text_addf(t, "</td><td class=\"num\">%s</td><td class=\"num\">%s</td><td class=\"wide\">", score,
                       isfinite(f->error) ? error : "-");
         put_bar(p, f->score);

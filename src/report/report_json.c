@@ -144,7 +144,7 @@ static void put_options(asc_text *t, const char *json) {
 
 static void put_numbers(asc_text *t, const asc_result *r) {
     asc_text_num(t, "value", r->value);
-    asc_text_num(t, "baseline_value", r->baseline_value);
+    asc_text_num(t, "baseline_value", asc_has_baseline(r) ? r->baseline_value : NAN);
 }
 
 static void put_run(asc_text *t, const asc_result *r) {

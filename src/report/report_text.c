@@ -81,35 +81,31 @@ static void put_head(page *p) {
     }
 }
 
-/* Breaks the line at the right margin; line breaks of the prompt are kept. */
+/* Bytes [from, to) of v in one colour: characters are never torn apart, joined emoji stay joined. */
+static void run(page *p, asc_view v, size_t from, size_t to, int step) {
+    if (from == to) return;
+    begin_colour(p, step);
+    asc_text_shown(p->t, asc_view_make(v.ptr + from, to - from), 0);
+    if (step != 0) end_colour(p);
+}
+
+/* Breaks the line at the right margin; line breaks of the prompt are kept (and shown where they carry a score). */
 static void flow(page *p, asc_view v, int step, size_t *at) {
+    size_t from = 0;
     for (size_t i = 0; i < v.len;) {
         bool plain;
         size_t w, n = asc_shown_char(v.ptr + i, v.len - i, &plain, &w);
         bool breaks = v.ptr[i] == '\n';
-        if (*at > 2 && *at + w > p->columns) {
+        if (breaks || (*at > 2 && *at + w > p->columns)) {
+            run(p, v, from, breaks && step != 0 ? i + 1 : i, step);
             asc_text_adds(p->t, "\n  ");
             *at = 2;
+            from = breaks ? i + n : i;
         }
-        if (!breaks || i + 1 < v.len || step != 0) {
-            begin_colour(p, step);
-            if (!breaks || step != 0) asc_text_shown(p->t, asc_view_make(v.ptr + i, n), 0);
-            if (step != 0) end_colour(p);
-        }
-        *at += w;
-        if (breaks) {
-            asc_text_adds(p->t, "\n  ");
-            *at = 2;
-        }
+        if (!breaks) *at += w;
         i += n;
     }
-}
-
-/* Blanks before a word belong to its token but not to what the eye should see coloured. */
-static size_t leading(const asc_result *r, size_t from, size_t end) {
-    size_t i = from;
-    while (i < end && r->prompt[i] == ' ') i++;
-    return i < end ? i : from;
+    run(p, v, from, v.len, step);
 }
 
 static void put_prompt(page *p) {
@@ -119,7 +115,7 @@ static void put_prompt(page *p) {
     for (size_t i = 0; i < r->n_features; i++) {
         const asc_feature *f = &r->features[i];
         if (f->start < pos || f->end > r->prompt_len || f->start >= f->end) continue;
-        size_t from = leading(r, f->start, f->end);
+        size_t from = r->feature_kind == ASC_FEATURES_TOKEN ? f->start : f->end - asc_feature_shown(p->rep, f).len;
         flow(p, asc_view_make(r->prompt + pos, from - pos), 0, &at);
         flow(p, asc_view_make(r->prompt + from, f->end - from), asc_scale_step(f->score, p->largest, STEPS), &at);
         pos = f->end;
@@ -158,7 +154,11 @@ static void put_row(page *p, const asc_feature *f, bool errors, bool several) {
     asc_text_blanks(p->t, (size_t)(BAR - bar) + 2);
     if (several && f->message >= 0) asc_text_addf(p->t, "[%lld] ", (long long)f->message);
     size_t used = 2 + 10 + (errors ? 13 : 0) + 2 + BAR + 2 + 6;
-    asc_text_shown(p->t, asc_view_make(f->text, f->text_len), p->columns > used + 10 ? p->columns - used : 10);
+    size_t room = p->columns > used + 10 ? p->columns - used : 10;
+    if (p->r->feature_kind == ASC_FEATURES_TOKEN)
+        quoted(p, asc_feature_shown(p->rep, f), room - 2);
+    else
+        asc_text_shown(p->t, asc_feature_shown(p->rep, f), room);
     asc_text_adds(p->t, "\n");
 }
 
@@ -204,10 +204,9 @@ static void total(asc_text *t, const asc_result *r) {
     asc_figure(r->sum, true, sum);
     asc_figure(r->value, false, value);
     asc_figure(r->baseline_value, false, base);
-    asc_text_addf(t, "%s%s%s over %zu %s%s; %s%s%s%s at the prompt", sum, gap, unit, r->n_features, asc_feature_word(r),
-                  r->n_features == 1 ? "" : "s", asc_output_word(r), r->n_versus > 0 ? " difference " : " ", value,
-                  r->n_versus > 0 ? "" : "");
-    if (isfinite(r->baseline_value)) asc_text_addf(t, ", %s at the baseline", base);
+    asc_text_addf(t, "%s%s%s over %zu %s%s; %s%s %s at the prompt", sum, gap, unit, r->n_features, asc_feature_word(r),
+                  r->n_features == 1 ? "" : "s", asc_output_word(r), r->n_versus > 0 ? " difference" : "", value);
+    if (asc_has_baseline(r) && isfinite(r->baseline_value)) asc_text_addf(t, ", %s at the baseline", base);
     asc_text_adds(t, ".");
 }
 
@@ -239,7 +238,7 @@ void asc_report_text(asc_text *out, const asc_report *rep, const asc_report_styl
     put_table(&p);
     paragraph(&p, "Total", total);
     label(&p, "Baseline");
-    asc_text_wrap(out, r->baseline != NULL && r->baseline[0] != '\0' ? r->baseline : "none", LABEL, p.columns);
+    asc_text_wrap(out, asc_has_baseline(r) ? r->baseline : "none", LABEL, p.columns);
     paragraph(&p, "Meaning", asc_report_meaning);
     paragraph(&p, "Error", asc_report_error);
     paragraph(&p, "Cost", cost);
