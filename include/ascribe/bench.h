@@ -9,8 +9,8 @@ extern "C" {
 #endif
 
 typedef struct asc_peaks {
-    double flops_per_second; /* f32 multiply-adds, counted as two, all threads, from registers */
-    double bytes_per_second; /* read from memory, all threads, from a block larger than the caches */
+    double flops_per_second;  /* f32 multiply-adds, counted as two, all threads, from registers */
+    double bytes_per_second;  /* read from memory, all threads, from a block larger than the caches */
     const char *instructions; /* "avx512", "avx2", "baseline" */
 } asc_peaks;
 

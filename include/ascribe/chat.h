@@ -1,5 +1,5 @@
-/* ascribe/chat.h - chat messages: read from JSON, turned into the tokens of a prompt by the model's own template.
- * asc_explain takes messages directly (ascribe/attr.h); this is for everything else.
+/* ascribe/chat.h - chat messages: read from JSON, turned into the tokens of a prompt by the model's own
+ * template. asc_explain takes messages directly (ascribe/attr.h); this is for everything else.
  */
 #ifndef ASCRIBE_CHAT_H
 #define ASCRIBE_CHAT_H
@@ -16,8 +16,9 @@ typedef struct asc_messages {
     void *memory;
 } asc_messages;
 
-/* Accepts [{"role", "content"}, ...] or {"messages": [...]}; content is a string or a list of {"type": "text", "text"}
- * parts. Errors: INVALID_ARGUMENT naming line and column, or the message and key. *out is empty on failure. */
+/* Accepts [{"role", "content"}, ...] or {"messages": [...]}; content is a string or a list of {"type":
+ * "text", "text"} parts. Errors: INVALID_ARGUMENT naming line and column, or the message and key. *out is
+ * empty on failure. */
 ASC_API ASC_MUST_USE asc_status asc_messages_parse(asc_ctx *ctx, asc_view json, asc_messages *out);
 ASC_API void asc_messages_free(asc_ctx *ctx, asc_messages *m);
 
@@ -28,10 +29,11 @@ typedef struct asc_chat_prompt {
     size_t n_tokens;
 } asc_chat_prompt;
 
-/* Renders the messages by the template in the model's file, the opening of the assistant's turn at the end, and makes
- * tokens of it. What a message says never becomes a special token. Errors: FAILED_PRECONDITION (no template in the file),
- * those of the template (its construct, line and column). *out is empty on failure. */
-ASC_API ASC_MUST_USE asc_status asc_chat_prompt_make(asc_ctx *ctx, const asc_model *m, const asc_message *messages, size_t n,
+/* Renders the messages by the template in the model's file, the opening of the assistant's turn at the end,
+ * and makes tokens of it. What a message says never becomes a special token. Errors: FAILED_PRECONDITION (no
+ * template in the file), those of the template (its construct, line and column). *out is empty on failure. */
+ASC_API ASC_MUST_USE asc_status asc_chat_prompt_make(asc_ctx *ctx, const asc_model *m,
+                                                     const asc_message *messages, size_t n,
                                                      asc_chat_prompt *out);
 ASC_API void asc_chat_prompt_free(asc_ctx *ctx, asc_chat_prompt *p);
 

@@ -1,7 +1,8 @@
-/* ascribe/report.h - a result as JSON, as text for a terminal and as a page; and back from JSON, to run it again.
+/* ascribe/report.h - a result as JSON, as text for a terminal and as a page; and back from JSON, to run it
+ * again.
  *
- * The JSON is described in docs/formats/result.md. The page is one file: no request to anywhere, everything escaped, the
- * JSON embedded. Nothing here computes a score.
+ * The JSON is described in docs/formats/result.md. The page is one file: no request to anywhere, everything
+ * escaped, the JSON embedded. Nothing here computes a score.
  */
 #ifndef ASCRIBE_REPORT_H
 #define ASCRIBE_REPORT_H

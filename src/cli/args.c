@@ -60,7 +60,8 @@ static bool allowed(const char *list, const char *value) {
     for (const char *p = list; *p != '\0';) {
         size_t n = strcspn(p, "|"), fixed = 0;
         while (fixed < n && !isupper((unsigned char)p[fixed])) fixed++;
-        if (fixed == n ? strlen(value) == n && strncmp(p, value, n) == 0 : strncmp(p, value, fixed) == 0) return true;
+        if (fixed == n ? strlen(value) == n && strncmp(p, value, n) == 0 : strncmp(p, value, fixed) == 0)
+            return true;
         p += n + (p[n] == '|');
     }
     return false;
@@ -69,7 +70,8 @@ static bool allowed(const char *list, const char *value) {
 static int set(cli *c, int o, const char *value, const char *origin) {
     const cli_option *opt = &cli_options[o];
     if (!allowed(opt->arg, value)) {
-        if (strcmp(origin, "command line") == 0) return cli_usage("--%s is one of %s, not '%s'", opt->name, opt->arg, value);
+        if (strcmp(origin, "command line") == 0)
+            return cli_usage("--%s is one of %s, not '%s'", opt->name, opt->arg, value);
         return cli_usage("%s (environment) is one of %s, not '%s'", origin, opt->arg, value);
     }
     c->value[o] = value;
@@ -87,12 +89,13 @@ static int unknown_option(cli_command_id command, const char *name, size_t len) 
     }
     for (int i = 0; i < N_OPTIONS; i++) {
         if (strcmp(cli_options[i].name, word) == 0)
-            return cli_usage("'%s' has no option --%s (see: ascribe %s --help)", cli_commands[command].name, word,
-                             cli_commands[command].name);
+            return cli_usage("'%s' has no option --%s (see: ascribe %s --help)", cli_commands[command].name,
+                             word, cli_commands[command].name);
     }
     const char *near = cli_nearest(word, names, n);
-    return near != NULL ? cli_usage("unknown option --%s; did you mean --%s?", word, near)
-                        : cli_usage("unknown option --%s (see: ascribe %s --help)", word, cli_commands[command].name);
+    return near != NULL
+               ? cli_usage("unknown option --%s; did you mean --%s?", word, near)
+               : cli_usage("unknown option --%s (see: ascribe %s --help)", word, cli_commands[command].name);
 }
 
 /* One option at argv[*i]; steps over its value. */
@@ -101,7 +104,9 @@ static int take_option(cli *c, int argc, char **argv, int *i) {
     size_t len = value != NULL ? (size_t)(value - name) : strlen(name);
     for (int o = 0; o < N_OPTIONS; o++) {
         const cli_option *opt = &cli_options[o];
-        if (strlen(opt->name) != len || strncmp(opt->name, name, len) != 0 || !(opt->commands & 1u << c->command)) continue;
+        if (strlen(opt->name) != len || strncmp(opt->name, name, len) != 0 ||
+            !(opt->commands & 1u << c->command))
+            continue;
         if (opt->arg[0] == '\0') {
             if (value != NULL) return cli_usage("--%s takes no value", opt->name);
             return set(c, o, "", "command line");
@@ -132,7 +137,8 @@ static int from_environment(cli *c) {
     for (size_t i = 0; i < cli_n_variables; i++) {
         const cli_variable *v = &cli_variables[i];
         const char *value = getenv(v->name);
-        if (v->option == OPT_NONE || value == NULL || value[0] == '\0' || c->value[v->option] != NULL) continue;
+        if (v->option == OPT_NONE || value == NULL || value[0] == '\0' || c->value[v->option] != NULL)
+            continue;
         if (!(cli_options[v->option].commands & 1u << c->command) && c->command != CMD_env) continue;
         int rc = set(c, v->option, cli_options[v->option].arg[0] == '\0' ? "" : value, v->name);
         if (rc != EXIT_DONE) return rc;
@@ -155,18 +161,20 @@ int cli_parse(cli *c, int argc, char **argv) {
             int rc = take_option(c, argc, argv, &i);
             if (rc != EXIT_DONE) return rc;
         } else if (!only_operands && a[0] == '-' && a[1] != '\0') {
-            return cli_usage("unknown option '%.60s'; options are written out: --name (see: ascribe %s --help)", a,
-                             cli_commands[command].name);
+            return cli_usage(
+                "unknown option '%.60s'; options are written out: --name (see: ascribe %s --help)", a,
+                cli_commands[command].name);
         } else if (c->n_operands < cli_commands[command].most) {
             c->operand[c->n_operands++] = a;
         } else {
-            return cli_usage("'%.60s' is one argument too many (see: ascribe %s --help)", a, cli_commands[command].name);
+            return cli_usage("'%.60s' is one argument too many (see: ascribe %s --help)", a,
+                             cli_commands[command].name);
         }
     }
     if (cli_has(c, OPT_HELP)) return EXIT_DONE;
     if (c->n_operands < cli_commands[command].least)
-        return cli_usage("'%s' needs %s (see: ascribe %s --help)", cli_commands[command].name, cli_commands[command].takes,
-                         cli_commands[command].name);
+        return cli_usage("'%s' needs %s (see: ascribe %s --help)", cli_commands[command].name,
+                         cli_commands[command].takes, cli_commands[command].name);
     return from_environment(c);
 }
 
@@ -199,11 +207,13 @@ int cli_bytes(const cli *c, cli_option_id o, size_t fallback, size_t *out) {
     char *end;
     *out = fallback;
     if (!cli_has(c, o)) return EXIT_DONE;
-    if (!parse_count(c->value[o], &end, out) || *out == 0) return bad_value(c, o, "a size such as 512M or 2G");
+    if (!parse_count(c->value[o], &end, out) || *out == 0)
+        return bad_value(c, o, "a size such as 512M or 2G");
     const char *unit = *end != '\0' ? strchr(units, toupper((unsigned char)*end)) : NULL;
     if (unit != NULL) {
         for (const char *u = units; u <= unit; u++) {
-            if (__builtin_mul_overflow(*out, (size_t)1024, out)) return bad_value(c, o, "a size such as 512M or 2G");
+            if (__builtin_mul_overflow(*out, (size_t)1024, out))
+                return bad_value(c, o, "a size such as 512M or 2G");
         }
         end++;
         if (*end == 'i') end++;

@@ -56,12 +56,13 @@ struct cli {
     asc_text *out; /* what goes to standard output at the end */
 };
 
-/* args.c: fills c from the command line and the environment; EXIT_DONE or EXIT_USAGE with a message printed. */
+/* args.c: fills c from the command line and the environment; EXIT_DONE or EXIT_USAGE with a message printed.
+ */
 int cli_parse(cli *c, int argc, char **argv);
 bool cli_has(const cli *c, cli_option_id o);
 /* Values; `fallback` when not given. EXIT_USAGE and a message when they make no sense. */
-int cli_size(const cli *c, cli_option_id o, size_t fallback, size_t *out);  /* a count */
-int cli_bytes(const cli *c, cli_option_id o, size_t fallback, size_t *out); /* with K, M, G */
+int cli_size(const cli *c, cli_option_id o, size_t fallback, size_t *out);   /* a count */
+int cli_bytes(const cli *c, cli_option_id o, size_t fallback, size_t *out);  /* with K, M, G */
 int cli_number(const cli *c, cli_option_id o, double fallback, double *out); /* finite, >= 0; "1%" is 0.01 */
 /* Token ids; *out is made with malloc (at least one element also for an empty list). */
 int cli_ids(const cli *c, cli_option_id o, int32_t **out, size_t *n);

@@ -1,4 +1,5 @@
-/* cmd_bench.c - ascribe bench: what the library reaches on this machine, as a share of what the machine can do. */
+/* cmd_bench.c - ascribe bench: what the library reaches on this machine, as a share of what the machine can
+ * do. */
 #include "ascribe/bench.h"
 #include "cli.h"
 #include <math.h>
@@ -12,9 +13,9 @@ enum { PROMPT = 56, GENERATED = 32, STEPS = 16 };
 
 typedef struct figures {
     asc_peaks peaks;
-    double prompt_rate, prompt_share; /* tokens/s; of the multiply-add peak */
+    double prompt_rate, prompt_share;     /* tokens/s; of the multiply-add peak */
     double generate_rate, generate_share; /* tokens/s; of the memory bandwidth */
-    double step_rate, step_share;     /* gradient steps/s; of the multiply-add peak */
+    double step_rate, step_share;         /* gradient steps/s; of the multiply-add peak */
     double gradient_seconds, saliency_seconds;
     double peak_rss_bytes, model_bytes;
     size_t n_prompt, n_generated, n_steps;
@@ -26,12 +27,13 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Without a prompt of the user's: ids spread over the vocabulary; the arithmetic does not depend on which they are. */
+/* Without a prompt of the user's: ids spread over the vocabulary; the arithmetic does not depend on which
+ * they are. */
 static int bench_ids(cli *c, asc_model *m, int32_t **ids, size_t *n) {
     cli_prompt p = {0};
     int64_t vocab = asc_model_get_info(m).n_vocab;
-    bool given = cli_has(c, OPT_PROMPT) || cli_has(c, OPT_PROMPT_FILE) || cli_has(c, OPT_IDS) || cli_has(c, OPT_CHAT) ||
-                 cli_has(c, OPT_USER);
+    bool given = cli_has(c, OPT_PROMPT) || cli_has(c, OPT_PROMPT_FILE) || cli_has(c, OPT_IDS) ||
+                 cli_has(c, OPT_CHAT) || cli_has(c, OPT_USER);
     if (given) {
         int rc = cli_prompt_read(c, &p);
         if (rc == EXIT_DONE) rc = cli_prompt_ids(c, m, &p, ids, n);
@@ -39,7 +41,8 @@ static int bench_ids(cli *c, asc_model *m, int32_t **ids, size_t *n) {
         return rc;
     }
     *n = PROMPT;
-    if ((int64_t)*n > asc_model_get_info(m).context_length / 2) *n = (size_t)asc_model_get_info(m).context_length / 2;
+    if ((int64_t)*n > asc_model_get_info(m).context_length / 2)
+        *n = (size_t)asc_model_get_info(m).context_length / 2;
     *ids = malloc((*n + 1) * sizeof **ids);
     if (*ids == NULL) return cli_error(c, ASC_RESOURCE_EXHAUSTED);
     for (size_t i = 0; i < *n; i++) (*ids)[i] = (int32_t)((int64_t)(i * 7919 + 100) % vocab);
@@ -79,11 +82,15 @@ static bool on_token(void *self, int32_t id, double logprob) {
 static asc_status time_generation(asc_model *m, const int32_t *ids, size_t n, figures *f) {
     int32_t out[GENERATED];
     clock_list k = {0};
-    asc_generate_options o = {.struct_size = sizeof o, .max_tokens = GENERATED, .ignore_eos = true, .on_token = on_token, .self = &k};
+    asc_generate_options o = {.struct_size = sizeof o,
+                              .max_tokens = GENERATED,
+                              .ignore_eos = true,
+                              .on_token = on_token,
+                              .self = &k};
     asc_status st = asc_generate(m, ids, n, &o, out, &f->n_generated);
     if (st != ASC_OK || k.n < 2) return st;
-    /* From the first token on: the prompt is not part of it. Every weight but the unused embedding rows is read per token;
-     * a tied embedding is the head and read whole. */
+    /* From the first token on: the prompt is not part of it. Every weight but the unused embedding rows is
+     * read per token; a tied embedding is the head and read whole. */
     f->generate_rate = (double)(k.n - 1) / (k.at[k.n - 1] - k.at[0]);
     f->generate_share = f->model_bytes * f->generate_rate / f->peaks.bytes_per_second;
     return ASC_OK;
@@ -92,8 +99,13 @@ static asc_status time_generation(asc_model *m, const int32_t *ids, size_t n, fi
 static asc_status time_gradients(cli *c, asc_model *m, const int32_t *ids, size_t n, figures *f) {
     double count = 0;
     int32_t target = ids[0];
-    asc_request q = {.struct_size = sizeof q, .method = "saliency", .prompt_ids = ids, .n_prompt_ids = n, .target_ids = &target,
-                     .n_target_ids = 1, .features = ASC_FEATURES_TOKEN};
+    asc_request q = {.struct_size = sizeof q,
+                     .method = "saliency",
+                     .prompt_ids = ids,
+                     .n_prompt_ids = n,
+                     .target_ids = &target,
+                     .n_target_ids = 1,
+                     .features = ASC_FEATURES_TOKEN};
     size_t memory = 0;
     if (cli_bytes(c, OPT_MEMORY, 0, &memory) != EXIT_DONE) return ASC_INVALID_ARGUMENT;
     q.memory_bytes = memory;
@@ -117,22 +129,25 @@ static asc_status time_gradients(cli *c, asc_model *m, const int32_t *ids, size_
     if (st == ASC_OK) count = (double)f->n_steps;
     asc_result_destroy(c->ctx, r);
     f->step_rate = count / f->gradient_seconds;
-    f->step_share = 4.0 * (double)asc_model_get_info(m).n_params_blocks * (double)n * f->step_rate / f->peaks.flops_per_second;
+    f->step_share = 4.0 * (double)asc_model_get_info(m).n_params_blocks * (double)n * f->step_rate /
+                    f->peaks.flops_per_second;
     return st;
 }
 
 static void text(asc_text *t, const figures *f) {
-    asc_text_addf(t, "machine     %.0f GFLOP/s f32 multiply-add (%s), %.1f GB/s read from memory\n", f->peaks.flops_per_second / 1e9,
-                  f->peaks.instructions, f->peaks.bytes_per_second / 1e9);
-    asc_text_addf(t, "prompt      %.0f tokens/s over %zu tokens: %.0f %% of the multiply-add peak\n", f->prompt_rate, f->n_prompt,
-                  100 * f->prompt_share);
-    asc_text_addf(t, "generation  %.1f tokens/s: %.1f MB a token, %.0f %% of the memory bandwidth\n", f->generate_rate,
-                  f->model_bytes / 1e6, 100 * f->generate_share);
-    asc_text_addf(t, "gradients   %.2f steps/s (integrated gradients, %zu steps, %zu tokens, %.2f s): %.0f %% of the peak at 4 N\n"
-                     "            multiply-adds a token and step\n",
+    asc_text_addf(t, "machine     %.0f GFLOP/s f32 multiply-add (%s), %.1f GB/s read from memory\n",
+                  f->peaks.flops_per_second / 1e9, f->peaks.instructions, f->peaks.bytes_per_second / 1e9);
+    asc_text_addf(t, "prompt      %.0f tokens/s over %zu tokens: %.0f %% of the multiply-add peak\n",
+                  f->prompt_rate, f->n_prompt, 100 * f->prompt_share);
+    asc_text_addf(t, "generation  %.1f tokens/s: %.1f MB a token, %.0f %% of the memory bandwidth\n",
+                  f->generate_rate, f->model_bytes / 1e6, 100 * f->generate_share);
+    asc_text_addf(t,
+                  "gradients   %.2f steps/s (integrated gradients, %zu steps, %zu tokens, %.2f s): %.0f %% "
+                  "of the peak at 4 N\n"
+                  "            multiply-adds a token and step\n",
                   f->step_rate, f->n_steps, f->n_prompt, f->gradient_seconds, 100 * f->step_share);
-    asc_text_addf(t, "saliency    %.3f s for %zu tokens\nmemory      %.0f MB resident at most\n", f->saliency_seconds, f->n_prompt,
-                  f->peak_rss_bytes / 1e6);
+    asc_text_addf(t, "saliency    %.3f s for %zu tokens\nmemory      %.0f MB resident at most\n",
+                  f->saliency_seconds, f->n_prompt, f->peak_rss_bytes / 1e6);
 }
 
 static void json(asc_text *t, const figures *f, const cli *c) {

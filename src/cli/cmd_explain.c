@@ -1,4 +1,5 @@
-/* cmd_explain.c - ascribe explain: options to a request, the request to a result, the result to where it was wanted. */
+/* cmd_explain.c - ascribe explain: options to a request, the request to a result, the result to where it was
+ * wanted. */
 #include "cli.h"
 #include <stdlib.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@ static int read_baseline(cli *c, asc_request *q) {
     }
     char *end;
     long id = strtol(b + 6, &end, 10);
-    if (end == b + 6 || *end != '\0' || id < 0 || id > INT32_MAX) return cli_usage("--baseline token:ID needs a token id, not '%s'", b);
+    if (end == b + 6 || *end != '\0' || id < 0 || id > INT32_MAX)
+        return cli_usage("--baseline token:ID needs a token id, not '%s'", b);
     q->baseline = ASC_BASELINE_TOKEN;
     q->baseline_token = (int32_t)id;
     return EXIT_DONE;
@@ -33,8 +35,10 @@ static int read_target(cli *c, job *j) {
     if (rc == EXIT_DONE) rc = cli_ids(c, OPT_VERSUS_IDS, &j->versus_ids, &q->n_versus_ids);
     if (rc != EXIT_DONE) return rc;
     int given = cli_has(c, OPT_TARGET) + cli_has(c, OPT_TARGET_IDS) + cli_has(c, OPT_GENERATE);
-    if (given > 1) return cli_usage("more than one target: give one of --target, --target-ids and --generate");
-    if (cli_has(c, OPT_VERSUS) && cli_has(c, OPT_VERSUS_IDS)) return cli_usage("give one of --versus and --versus-ids");
+    if (given > 1)
+        return cli_usage("more than one target: give one of --target, --target-ids and --generate");
+    if (cli_has(c, OPT_VERSUS) && cli_has(c, OPT_VERSUS_IDS))
+        return cli_usage("give one of --versus and --versus-ids");
     if (cli_has(c, OPT_GENERATE) && q->generate == 0) return cli_usage("--generate needs at least 1");
     q->target_ids = j->target_ids;
     q->versus_ids = j->versus_ids;
@@ -60,9 +64,14 @@ static int read_request(cli *c, job *j) {
     asc_request *q = &j->req;
     size_t seed;
     int rc = check_method(c->value[OPT_METHOD]);
-    *q = (asc_request){.struct_size = sizeof *q, .method = c->value[OPT_METHOD], .rule = c->value[OPT_RULE],
-                       .norm = c->value[OPT_NORM], .site = c->value[OPT_SITE], .compat_captum = cli_has(c, OPT_COMPAT),
-                       .dry_run = cli_has(c, OPT_DRY_RUN), .want_sha256 = cli_has(c, OPT_JSON) || cli_has(c, OPT_HTML)};
+    *q = (asc_request){.struct_size = sizeof *q,
+                       .method = c->value[OPT_METHOD],
+                       .rule = c->value[OPT_RULE],
+                       .norm = c->value[OPT_NORM],
+                       .site = c->value[OPT_SITE],
+                       .compat_captum = cli_has(c, OPT_COMPAT),
+                       .dry_run = cli_has(c, OPT_DRY_RUN),
+                       .want_sha256 = cli_has(c, OPT_JSON) || cli_has(c, OPT_HTML)};
     if (cli_has(c, OPT_FEATURES)) q->features = (asc_features)asc_features_from_name(c->value[OPT_FEATURES]);
     if (cli_has(c, OPT_OUTPUT)) q->output = (asc_output)asc_output_from_name(c->value[OPT_OUTPUT]);
     if (rc == EXIT_DONE) rc = read_baseline(c, q);

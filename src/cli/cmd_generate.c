@@ -26,7 +26,8 @@ static size_t unfinished(asc_view v) {
     return 0;
 }
 
-/* On a terminal control characters are shown, not obeyed; line breaks stay. Elsewhere the bytes go out as they are. */
+/* On a terminal control characters are shown, not obeyed; line breaks stay. Elsewhere the bytes go out as
+ * they are. */
 static void put(stream *s, asc_view v) {
     asc_text_clear(s->shown);
     if (!s->terminal) asc_text_add(s->shown, v);
@@ -57,8 +58,8 @@ static bool on_token(void *self, int32_t id, double logprob) {
     return s->failed == ASC_OK;
 }
 
-static void json(cli *c, const asc_tokenizer *tk, const int32_t *prompt, size_t n_prompt, const int32_t *ids, const stream *s,
-                 double seconds) {
+static void json(cli *c, const asc_tokenizer *tk, const int32_t *prompt, size_t n_prompt, const int32_t *ids,
+                 const stream *s, double seconds) {
     asc_text *t = c->out, *joined = NULL;
     if (asc_text_create(c->ctx, &joined) != ASC_OK) return;
     for (size_t i = 0; i < s->n; i++) asc_text_add(joined, asc_token_piece(tk, ids[i]));
@@ -103,14 +104,17 @@ static double now(void) {
 
 static int run(cli *c, asc_model *m, const cli_prompt *p, asc_generate_options *o) {
     bool json_out = cli_wants_json(c);
-    stream s = {.c = c, .tk = asc_model_tokenizer(m), .terminal = isatty(STDOUT_FILENO),
+    stream s = {.c = c,
+                .tk = asc_model_tokenizer(m),
+                .terminal = isatty(STDOUT_FILENO),
                 .silent = cli_has(c, OPT_QUIET) || (json_out && strcmp(c->value[OPT_JSON], "-") == 0)};
     int32_t *ids = NULL, *out = malloc(o->max_tokens * sizeof *out);
     size_t n = 0, n_out = 0;
     double t0 = now();
     asc_status st = ASC_OK;
     s.logprobs = malloc(o->max_tokens * sizeof *s.logprobs);
-    int rc = out == NULL || s.logprobs == NULL ? cli_error(c, ASC_RESOURCE_EXHAUSTED) : cli_prompt_ids(c, m, p, &ids, &n);
+    int rc = out == NULL || s.logprobs == NULL ? cli_error(c, ASC_RESOURCE_EXHAUSTED)
+                                               : cli_prompt_ids(c, m, p, &ids, &n);
     if (rc != EXIT_DONE) goto done;
     st = asc_text_create(c->ctx, &s.pending);
     if (st == ASC_OK) st = asc_text_create(c->ctx, &s.shown);

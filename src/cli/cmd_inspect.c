@@ -81,7 +81,8 @@ static void tensors(asc_text *t, const asc_inspect *f, bool all) {
     if (!all && n > SHOWN_TENSORS) asc_text_addf(t, "  and %zu more (--all lists them)\n", n - SHOWN_TENSORS);
     asc_text_adds(t, "  by type:");
     for (size_t k = 0; k < n_kinds; k++)
-        asc_text_addf(t, "%s %zu x %s (%.1f MB)", k > 0 ? "," : "", kinds[k].n, kinds[k].type, (double)kinds[k].bytes / 1e6);
+        asc_text_addf(t, "%s %zu x %s (%.1f MB)", k > 0 ? "," : "", kinds[k].n, kinds[k].type,
+                      (double)kinds[k].bytes / 1e6);
     asc_text_adds(t, "\n");
 }
 
@@ -89,20 +90,25 @@ static void model_part(asc_text *t, const asc_model *m, bool all) {
     asc_model_info i = asc_model_get_info(m);
     char site[96];
     size_t n = 0;
-    asc_text_addf(t, "\nModel\n  %lld layers, width %lld, %lld heads (%lld for keys and values) of %lld, MLP %lld\n"
-                     "  vocabulary %lld, context %lld tokens, %.1f million parameters (%.1f without embedding and head)\n"
-                     "  %s head; %s\n",
-                  (long long)i.n_layers, (long long)i.d_model, (long long)i.n_heads, (long long)i.n_kv_heads, (long long)i.head_dim,
-                  (long long)i.d_ff, (long long)i.n_vocab, (long long)i.context_length, (double)i.n_params / 1e6,
-                  (double)i.n_params_blocks / 1e6, i.tied_head ? "tied" : "own",
-                  i.scale_free ? "RMS norms without biases: the zero baseline has no meaning here"
-                               : "has biases: the zero baseline has a meaning");
+    asc_text_addf(
+        t,
+        "\nModel\n  %lld layers, width %lld, %lld heads (%lld for keys and values) of %lld, MLP %lld\n"
+        "  vocabulary %lld, context %lld tokens, %.1f million parameters (%.1f without embedding and head)\n"
+        "  %s head; %s\n",
+        (long long)i.n_layers, (long long)i.d_model, (long long)i.n_heads, (long long)i.n_kv_heads,
+        (long long)i.head_dim, (long long)i.d_ff, (long long)i.n_vocab, (long long)i.context_length,
+        (double)i.n_params / 1e6, (double)i.n_params_blocks / 1e6, i.tied_head ? "tied" : "own",
+        i.scale_free ? "RMS norms without biases: the zero baseline has no meaning here"
+                     : "has biases: the zero baseline has a meaning");
     asc_tokenizer_info tk = asc_tokenizer_get_info(asc_model_tokenizer(m));
-    asc_text_addf(t, "  tokenizer %s%s%s, begin %d, end %d, pad %d; chat template: %s\n", tk.model, tk.pre[0] ? " / " : "", tk.pre, tk.bos,
-                  tk.eos, tk.pad, asc_model_chat_template(m).ptr != NULL ? "yes" : "none");
+    asc_text_addf(t, "  tokenizer %s%s%s, begin %d, end %d, pad %d; chat template: %s\n", tk.model,
+                  tk.pre[0] ? " / " : "", tk.pre, tk.bos, tk.eos, tk.pad,
+                  asc_model_chat_template(m).ptr != NULL ? "yes" : "none");
     double copy = 4.0 * (double)i.n_params;
-    asc_text_addf(t, "\nMemory\n  the file, mapped: %.1f MB; an f32 copy of the weights (--weights expanded): %.1f MB more\n"
-                     "  keys and values: %.1f kB a token; intermediate values: bounded by --memory (400M)\n",
+    asc_text_addf(t,
+                  "\nMemory\n  the file, mapped: %.1f MB; an f32 copy of the weights (--weights expanded): "
+                  "%.1f MB more\n"
+                  "  keys and values: %.1f kB a token; intermediate values: bounded by --memory (400M)\n",
                   (double)i.file_bytes / 1e6, copy / 1e6,
                   2 * 4e-3 * (double)i.n_layers * (double)i.n_kv_heads * (double)i.head_dim);
     while (asc_model_site(m, n, site, sizeof site)) n++;
@@ -144,7 +150,8 @@ static void json_file(asc_text *t, const asc_inspect *f) {
         if (k.is_array) {
             asc_text_int(t, "count", (int64_t)k.count);
             asc_text_array(t, "first");
-            for (size_t j = 0; j < JSON_VALUES && asc_inspect_value(f, i, j, &v); j++) json_value(t, NULL, &v);
+            for (size_t j = 0; j < JSON_VALUES && asc_inspect_value(f, i, j, &v); j++)
+                json_value(t, NULL, &v);
             asc_text_end(t);
         } else if (asc_inspect_value(f, i, 0, &v)) {
             json_value(t, "value", &v);
@@ -212,8 +219,8 @@ int cmd_inspect(cli *c) {
     asc_inspect_info info = asc_inspect_get_info(f);
     asc_model_options o = {.struct_size = sizeof o};
     if (asc_model_open(c->ctx, c->operand[0], &o, &m) != ASC_OK)
-        snprintf(unsupported, sizeof unsupported, "%s%s%s", asc_error_message(c->ctx), asc_error_hint(c->ctx)[0] ? "; " : "",
-                 asc_error_hint(c->ctx));
+        snprintf(unsupported, sizeof unsupported, "%s%s%s", asc_error_message(c->ctx),
+                 asc_error_hint(c->ctx)[0] ? "; " : "", asc_error_hint(c->ctx));
     if (cli_wants_json(c)) {
         json(c, f, m, m == NULL ? unsupported : NULL);
         rc = cli_write_json(c, c->out);
@@ -221,8 +228,8 @@ int cmd_inspect(cli *c) {
         asc_text *t = c->out;
         asc_text_adds(t, "File ");
         asc_text_shown(t, (asc_view){c->operand[0], strlen(c->operand[0])}, 80);
-        asc_text_addf(t, "\n  %s version %u, %zu bytes, %zu metadata entries, %zu tensors, architecture ", info.format, info.version,
-                      info.file_bytes, info.n_keys, info.n_tensors);
+        asc_text_addf(t, "\n  %s version %u, %zu bytes, %zu metadata entries, %zu tensors, architecture ",
+                      info.format, info.version, info.file_bytes, info.n_keys, info.n_tensors);
         asc_text_shown(t, info.architecture.ptr != NULL ? info.architecture : (asc_view){"not named", 9}, 40);
         asc_text_adds(t, "\n");
         if (m != NULL) {

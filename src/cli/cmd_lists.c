@@ -86,7 +86,8 @@ int cmd_ops(cli *c) {
     asc_text_addf(c->out, "%-17s %-4s %-4s  %s\n", "op", "in", "grad", "what it does");
     for (size_t i = 0; asc_op_at(i, &op); i++) {
         char in[32];
-        snprintf(in, sizeof in, op.min_inputs == op.max_inputs ? "%d" : "%d-%d", op.min_inputs, op.max_inputs);
+        snprintf(in, sizeof in, op.min_inputs == op.max_inputs ? "%d" : "%d-%d", op.min_inputs,
+                 op.max_inputs);
         asc_text_addf(c->out, "%-17s %-4s %-4s  ", op.name, in, op.differentiable ? "yes" : "no");
         asc_text_wrap(c->out, op.doc, 29, 100);
     }
@@ -133,6 +134,7 @@ int cmd_env(cli *c) {
 int cmd_completions(cli *c) {
     int rc = cli_open_context(c);
     if (rc != EXIT_DONE) return rc;
-    if (!cli_shell_script(c->out, c->operand[0])) return cli_usage("completions are for bash, zsh and fish, not '%.60s'", c->operand[0]);
+    if (!cli_shell_script(c->out, c->operand[0]))
+        return cli_usage("completions are for bash, zsh and fish, not '%.60s'", c->operand[0]);
     return cli_flush(c);
 }

@@ -41,11 +41,15 @@ static verdict compare(const asc_saved *s, const asc_result *r) {
 /* What is not as it was; "" if nothing. */
 static void changes(asc_text *t, const asc_saved *s, const asc_result *r, const verdict *v) {
     if (v->model_changed)
-        asc_text_addf(t, "  the model file: SHA-256 was %.12s..., is %.12s...\n", s->model_sha256, r->model_sha256);
+        asc_text_addf(t, "  the model file: SHA-256 was %.12s..., is %.12s...\n", s->model_sha256,
+                      r->model_sha256);
     if (v->tokens_changed) asc_text_adds(t, "  the tokens of prompt or target\n");
-    if (strcmp(s->device, r->device) != 0) asc_text_addf(t, "  the device: was %s, is %s\n", s->device, r->device);
-    if (s->isa[0] != '\0' && strcmp(s->isa, r->isa) != 0) asc_text_addf(t, "  the instructions: were %s, are %s\n", s->isa, r->isa);
-    if (strcmp(s->version, asc_version()) != 0) asc_text_addf(t, "  the program: was %s, is %s\n", s->version, asc_version());
+    if (strcmp(s->device, r->device) != 0)
+        asc_text_addf(t, "  the device: was %s, is %s\n", s->device, r->device);
+    if (s->isa[0] != '\0' && strcmp(s->isa, r->isa) != 0)
+        asc_text_addf(t, "  the instructions: were %s, are %s\n", s->isa, r->isa);
+    if (strcmp(s->version, asc_version()) != 0)
+        asc_text_addf(t, "  the program: was %s, is %s\n", s->version, asc_version());
 }
 
 static void json(asc_text *t, const asc_result *r, const verdict *v, const char *changed) {
@@ -69,7 +73,8 @@ static int report(cli *c, const asc_saved *s, const asc_result *r) {
     if (st != ASC_OK) return cli_error(c, st);
     changes(changed, s, r, &v);
     const char *list = asc_text_view(changed).ptr;
-    /* Another machine rounds otherwise: the same within the stated error is the same there, and only there. */
+    /* Another machine rounds otherwise: the same within the stated error is the same there, and only there.
+     */
     bool good = !v.model_changed && !v.tokens_changed && (v.same || (v.close && list[0] != '\0'));
     int rc;
     if (cli_wants_json(c)) {
@@ -79,10 +84,12 @@ static int report(cli *c, const asc_saved *s, const asc_result *r) {
         if (v.same)
             asc_text_addf(c->out, "The same numbers: %zu scores, bit for bit.\n", r->n_features);
         else if (s->n_features != r->n_features)
-            asc_text_addf(c->out, "Other features: there were %zu, now there are %zu.\n", s->n_features, r->n_features);
+            asc_text_addf(c->out, "Other features: there were %zu, now there are %zu.\n", s->n_features,
+                          r->n_features);
         else
-            asc_text_addf(c->out, "%s: the largest difference is %.3g (feature %zu), the largest score %.3g.\n",
-                          v.close ? "The same within their error" : "Other numbers", v.difference, v.at, v.largest);
+            asc_text_addf(
+                c->out, "%s: the largest difference is %.3g (feature %zu), the largest score %.3g.\n",
+                v.close ? "The same within their error" : "Other numbers", v.difference, v.at, v.largest);
         if (list[0] != '\0') asc_text_addf(c->out, "What changed:\n%s", list);
         rc = cli_has(c, OPT_QUIET) ? EXIT_DONE : cli_flush(c);
     }

@@ -74,7 +74,8 @@ static int from_ids(cli *c, const asc_tokenizer *tk, const cli_prompt *p) {
     for (size_t i = 0; i < p->n_ids && rc == EXIT_DONE; i++) {
         asc_view v = asc_token_piece(tk, p->ids[i]);
         if (v.ptr == NULL) {
-            cli_usage("--ids: there is no token %d; ids are 0 to %zu", p->ids[i], asc_tokenizer_get_info(tk).n_vocab - 1);
+            cli_usage("--ids: there is no token %d; ids are 0 to %zu", p->ids[i],
+                      asc_tokenizer_get_info(tk).n_vocab - 1);
             rc = EXIT_INPUT;
         }
         tokens[i] = (asc_token){p->ids[i], pos, pos + v.len};
@@ -107,7 +108,8 @@ int cmd_tokenize(cli *c) {
         st = asc_chat_prompt_make(c->ctx, m, p.messages, p.n_messages, &chat);
         rc = st == ASC_OK ? show(c, tk, chat.tokens, chat.n_tokens) : cli_error(c, st);
     } else {
-        asc_tokenize_options o = {.struct_size = sizeof o, .add_bos_eos = true, .parse_special = cli_has(c, OPT_SPECIAL)};
+        asc_tokenize_options o = {
+            .struct_size = sizeof o, .add_bos_eos = true, .parse_special = cli_has(c, OPT_SPECIAL)};
         st = asc_tokenize(c->ctx, tk, p.text, &o, &tokens, &n);
         rc = st == ASC_OK ? show(c, tk, tokens, n) : cli_error(c, st);
     }

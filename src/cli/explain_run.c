@@ -4,11 +4,12 @@
 #include <string.h>
 
 static void price(asc_text *t, const asc_result *r) {
-    asc_text_addf(t,
-                  "Would take about %.3g s: %llu forward and %llu backward passes over %zu prompt tokens, %.3g GFLOP,\n"
-                  "with at most %.0f MB of intermediate values. Nothing was computed (--dry-run).\n",
-                  r->predicted_seconds, (unsigned long long)r->n_forward, (unsigned long long)r->n_backward, r->n_prompt,
-                  r->flops / 1e9, (double)r->predicted_peak_bytes / 1e6);
+    asc_text_addf(
+        t,
+        "Would take about %.3g s: %llu forward and %llu backward passes over %zu prompt tokens, %.3g GFLOP,\n"
+        "with at most %.0f MB of intermediate values. Nothing was computed (--dry-run).\n",
+        r->predicted_seconds, (unsigned long long)r->n_forward, (unsigned long long)r->n_backward,
+        r->n_prompt, r->flops / 1e9, (double)r->predicted_peak_bytes / 1e6);
     for (size_t i = 0; i < r->n_warnings; i++) {
         asc_text_adds(t, "Warning: ");
         asc_text_wrap(t, r->warnings[i], 9, 100);
@@ -33,13 +34,16 @@ static int write_document(cli *c, const asc_report *rep, cli_option_id o) {
     return rc;
 }
 
-static bool to_stdout(const cli *c, cli_option_id o) { return cli_has(c, o) && strcmp(c->value[o], "-") == 0; }
+static bool to_stdout(const cli *c, cli_option_id o) {
+    return cli_has(c, o) && strcmp(c->value[o], "-") == 0;
+}
 
 int cli_explain(cli *c, asc_model *m, const asc_request *req) {
     asc_result *r = NULL;
     asc_status st = asc_explain(m, req, &r);
     if (st != ASC_OK) return cli_error(c, st);
-    asc_report rep = {.request = req, .result = r, .tokenizer = asc_model_tokenizer(m), .weights = cli_weights(c)};
+    asc_report rep = {
+        .request = req, .result = r, .tokenizer = asc_model_tokenizer(m), .weights = cli_weights(c)};
     asc_report_style style = cli_style(c);
     if (req->dry_run)
         price(c->out, r);
@@ -47,10 +51,12 @@ int cli_explain(cli *c, asc_model *m, const asc_request *req) {
         asc_report_text(c->out, &rep, &style);
     int rc = write_document(c, &rep, OPT_JSON);
     if (rc == EXIT_DONE) rc = write_document(c, &rep, OPT_HTML);
-    if (rc == EXIT_DONE && !cli_has(c, OPT_QUIET) && !to_stdout(c, OPT_JSON) && !to_stdout(c, OPT_HTML)) rc = cli_flush(c);
+    if (rc == EXIT_DONE && !cli_has(c, OPT_QUIET) && !to_stdout(c, OPT_JSON) && !to_stdout(c, OPT_HTML))
+        rc = cli_flush(c);
     if (rc == EXIT_DONE && !r->converged && !req->dry_run &&
         (cli_has(c, OPT_QUIET) || to_stdout(c, OPT_JSON) || to_stdout(c, OPT_HTML)))
-        fputs("ascribe: NOT CONVERGED: the scores may be noise (see \"converged\" and \"error_bound\")\n", stderr);
+        fputs("ascribe: NOT CONVERGED: the scores may be noise (see \"converged\" and \"error_bound\")\n",
+              stderr);
     asc_result_destroy(c->ctx, r);
     return rc;
 }

@@ -18,8 +18,8 @@ static void option_line(asc_text *t, const cli_option *o) {
 void cli_help_command(asc_text *t, cli_command_id id) {
     const cli_command *k = &cli_commands[id];
     const char *group = "";
-    asc_text_addf(t, "ascribe %s: %s\n\nusage: ascribe %s%s%s [options]\n", k->name, k->doc, k->name, k->takes[0] ? " " : "",
-                  k->takes);
+    asc_text_addf(t, "ascribe %s: %s\n\nusage: ascribe %s%s%s [options]\n", k->name, k->doc, k->name,
+                  k->takes[0] ? " " : "", k->takes);
     for (int o = 0; o < N_OPTIONS; o++) {
         if (!(cli_options[o].commands & 1u << id)) continue;
         if (strcmp(group, cli_options[o].group) != 0) {
@@ -31,13 +31,16 @@ void cli_help_command(asc_text *t, cli_command_id id) {
 }
 
 void cli_help_overview(asc_text *t) {
-    asc_text_adds(t, "ascribe: where did this model output come from?\n\nusage: ascribe COMMAND [options]\n\n");
-    for (int i = 0; i < N_COMMANDS; i++) asc_text_addf(t, "  %-12s %s\n", cli_commands[i].name, cli_commands[i].doc);
-    asc_text_adds(t, "\nascribe COMMAND --help shows the options of a command; ascribe --version the version.\n"
-                     "For example:\n"
-                     "  ascribe explain MODEL.gguf --prompt \"The capital of France is\" --target \" Paris\"\n"
-                     "\nexit codes: 0 done; 1 a comparison failed, or stopped by Ctrl-C; 2 wrong use;\n"
-                     "            3 bad input, output or too little memory; 4 an error of the program\n");
+    asc_text_adds(t,
+                  "ascribe: where did this model output come from?\n\nusage: ascribe COMMAND [options]\n\n");
+    for (int i = 0; i < N_COMMANDS; i++)
+        asc_text_addf(t, "  %-12s %s\n", cli_commands[i].name, cli_commands[i].doc);
+    asc_text_adds(t,
+                  "\nascribe COMMAND --help shows the options of a command; ascribe --version the version.\n"
+                  "For example:\n"
+                  "  ascribe explain MODEL.gguf --prompt \"The capital of France is\" --target \" Paris\"\n"
+                  "\nexit codes: 0 done; 1 a comparison failed, or stopped by Ctrl-C; 2 wrong use;\n"
+                  "            3 bad input, output or too little memory; 4 an error of the program\n");
 }
 
 int cli_show_help(cli *c, int command) {
@@ -66,5 +69,6 @@ int cmd_help(cli *c) {
         if (strcmp(names[i], c->operand[0]) == 0) return cli_show_help(c, i);
     }
     const char *near = cli_nearest(c->operand[0], names, N_COMMANDS);
-    return cli_usage("unknown command '%.60s'%s%s", c->operand[0], near != NULL ? "; did you mean " : "", near != NULL ? near : "");
+    return cli_usage("unknown command '%.60s'%s%s", c->operand[0], near != NULL ? "; did you mean " : "",
+                     near != NULL ? near : "");
 }

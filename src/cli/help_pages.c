@@ -6,11 +6,13 @@
 static const struct {
     int code;
     const char *means;
-} codes[] = {{0, "done"},
-             {1, "a comparison failed (rerun), or stopped by Ctrl-C or SIGTERM: \"stopped\", nothing is written"},
-             {2, "wrong use: unknown command or option, a value that makes no sense"},
-             {3, "bad input or output: a file, the prompt or the target, an output file that cannot be written, too little memory"},
-             {4, "an error of the program itself"}};
+} codes[] = {
+    {0, "done"},
+    {1, "a comparison failed (rerun), or stopped by Ctrl-C or SIGTERM: \"stopped\", nothing is written"},
+    {2, "wrong use: unknown command or option, a value that makes no sense"},
+    {3, "bad input or output: a file, the prompt or the target, an output file that cannot be written, too "
+        "little memory"},
+    {4, "an error of the program itself"}};
 enum { N_CODES = sizeof codes / sizeof *codes };
 
 static bool belongs(int option, int command) { return (cli_options[option].commands & 1u << command) != 0; }
@@ -21,21 +23,29 @@ static void cell(asc_text *t, const char *s) {
 }
 
 void cli_help_markdown(asc_text *t) {
-    asc_text_adds(t, "# Command line\n\nWritten by `ascribe help --markdown` from the tables in `src/cli/`; change those.\n\n"
-                     "    ascribe explain MODEL.gguf --prompt \"The capital of France is\" --target \" Paris\"\n\n"
-                     "Options are `--name value` or `--name=value`; `--` ends them. Text of others is shown with control\n"
-                     "characters escaped. Colours are for terminals only.\n\n| Command | What it does |\n|---|---|\n");
+    asc_text_adds(
+        t,
+        "# Command line\n\nWritten by `ascribe help --markdown` from the tables in `src/cli/`; change "
+        "those.\n\n"
+        "    ascribe explain MODEL.gguf --prompt \"The capital of France is\" --target \" Paris\"\n\n"
+        "Options are `--name value` or `--name=value`; `--` ends them. Text of others is shown with control\n"
+        "characters escaped. Colours are for terminals only.\n\n| Command | What it does |\n|---|---|\n");
     for (int i = 0; i < N_COMMANDS; i++)
-        asc_text_addf(t, "| [`%s`](#ascribe-%s) | %s |\n", cli_commands[i].name, cli_commands[i].name, cli_commands[i].doc);
+        asc_text_addf(t, "| [`%s`](#ascribe-%s) | %s |\n", cli_commands[i].name, cli_commands[i].name,
+                      cli_commands[i].doc);
     asc_text_adds(t, "\n## Exit codes\n| Code | Meaning |\n|---|---|\n");
     for (size_t i = 0; i < N_CODES; i++) asc_text_addf(t, "| %d | %s |\n", codes[i].code, codes[i].means);
-    asc_text_adds(t, "\n## Environment\nAn option beats its variable. `ascribe env` shows the values in force.\n\n"
-                     "| Variable | Meaning |\n|---|---|\n");
-    for (size_t i = 0; i < cli_n_variables; i++) asc_text_addf(t, "| `%s` | %s |\n", cli_variables[i].name, cli_variables[i].doc);
+    asc_text_adds(
+        t, "\n## Environment\nAn option beats its variable. `ascribe env` shows the values in force.\n\n"
+           "| Variable | Meaning |\n|---|---|\n");
+    for (size_t i = 0; i < cli_n_variables; i++)
+        asc_text_addf(t, "| `%s` | %s |\n", cli_variables[i].name, cli_variables[i].doc);
     for (int i = 0; i < N_COMMANDS; i++) {
         const cli_command *k = &cli_commands[i];
-        asc_text_addf(t, "\n## ascribe %s\n    ascribe %s%s%s [options]\n\nIt will %s.\n\n| Option | Meaning |\n|---|---|\n", k->name,
-                      k->name, k->takes[0] ? " " : "", k->takes, k->doc);
+        asc_text_addf(t,
+                      "\n## ascribe %s\n    ascribe %s%s%s [options]\n\nIt will %s.\n\n| Option | Meaning "
+                      "|\n|---|---|\n",
+                      k->name, k->name, k->takes[0] ? " " : "", k->takes, k->doc);
         for (int o = 0; o < N_OPTIONS; o++) {
             if (!belongs(o, i)) continue;
             asc_text_addf(t, "| `--%s%s", cli_options[o].name, cli_options[o].arg[0] ? " " : "");
@@ -78,9 +88,13 @@ static void man_options(asc_text *t, int command) {
 }
 
 void cli_help_man(asc_text *t) {
-    asc_text_addf(t, ".TH ASCRIBE 1 \"\" \"ascribe %s\" \"User Commands\"\n.SH NAME\nascribe \\- where did this model output come "
-                     "from?\n.SH SYNOPSIS\n.B ascribe\n.I COMMAND\n[options]\n.SH DESCRIPTION\nLoads a GGUF language model, runs it on "
-                     "the CPU, and says which parts of a prompt drove its answer, with the error of every number.\n.SH COMMANDS\n",
+    asc_text_addf(t,
+                  ".TH ASCRIBE 1 \"\" \"ascribe %s\" \"User Commands\"\n.SH NAME\nascribe \\- where did this "
+                  "model output come "
+                  "from?\n.SH SYNOPSIS\n.B ascribe\n.I COMMAND\n[options]\n.SH DESCRIPTION\nLoads a GGUF "
+                  "language model, runs it on "
+                  "the CPU, and says which parts of a prompt drove its answer, with the error of every "
+                  "number.\n.SH COMMANDS\n",
                   asc_version());
     for (int i = 0; i < N_COMMANDS; i++) {
         const cli_command *k = &cli_commands[i];
@@ -115,9 +129,11 @@ static void choices(asc_text *t, const char *arg) {
 static bool is_file(const char *arg) { return strcmp(arg, "FILE") == 0; }
 
 static void bash_script(asc_text *t) {
-    asc_text_adds(t, "# bash completion of ascribe; written by: ascribe completions bash\n_ascribe() {\n"
-                     "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=\n    COMPREPLY=()\n"
-                     "    case $prev in\n");
+    asc_text_adds(
+        t,
+        "# bash completion of ascribe; written by: ascribe completions bash\n_ascribe() {\n"
+        "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=\n    COMPREPLY=()\n"
+        "    case $prev in\n");
     for (int o = 0; o < N_OPTIONS; o++) {
         const cli_option *k = &cli_options[o];
         if (k->arg[0] == '\0') continue;
@@ -145,9 +161,11 @@ static void bash_script(asc_text *t) {
         if (i == CMD_completions) asc_text_adds(t, "bash zsh fish ");
         asc_text_adds(t, "\" ;;\n");
     }
-    asc_text_adds(t, "        esac\n    fi\n    if [[ $cur == -* || $COMP_CWORD = 1 || ${COMP_WORDS[1]} = completions ]]; then\n"
+    asc_text_adds(t, "        esac\n    fi\n    if [[ $cur == -* || $COMP_CWORD = 1 || ${COMP_WORDS[1]} = "
+                     "completions ]]; then\n"
                      "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n    else\n"
-                     "        COMPREPLY=($(compgen -f -- \"$cur\"))\n    fi\n}\ncomplete -o filenames -F _ascribe ascribe\n");
+                     "        COMPREPLY=($(compgen -f -- \"$cur\"))\n    fi\n}\ncomplete -o filenames -F "
+                     "_ascribe ascribe\n");
 }
 
 /* Inside single quotes of zsh's _arguments: brackets and colons have a meaning, a quote ends the string. */
@@ -163,14 +181,17 @@ static void zsh_text(asc_text *t, const char *s) {
 }
 
 static void zsh_script(asc_text *t) {
-    asc_text_adds(t, "#compdef ascribe\n# written by: ascribe completions zsh\n_ascribe() {\n    local -a commands\n    commands=(\n");
+    asc_text_adds(t, "#compdef ascribe\n# written by: ascribe completions zsh\n_ascribe() {\n    local -a "
+                     "commands\n    commands=(\n");
     for (int i = 0; i < N_COMMANDS; i++) {
         asc_text_addf(t, "        '%s:", cli_commands[i].name);
         zsh_text(t, cli_commands[i].doc);
         asc_text_adds(t, "'\n");
     }
-    asc_text_adds(t, "    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n        return\n    fi\n"
-                     "    local cmd=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $cmd in\n");
+    asc_text_adds(
+        t,
+        "    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n        return\n    fi\n"
+        "    local cmd=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $cmd in\n");
     for (int i = 0; i < N_COMMANDS; i++) {
         asc_text_addf(t, "    %s)\n        _arguments", cli_commands[i].name);
         for (int o = 0; o < N_OPTIONS; o++) {
@@ -190,7 +211,8 @@ static void zsh_script(asc_text *t) {
             }
             asc_text_adds(t, "'");
         }
-        asc_text_adds(t, i == CMD_completions ? " \\\n            '1:shell:(bash zsh fish)' ;;\n" : " \\\n            '*:file:_files' ;;\n");
+        asc_text_adds(t, i == CMD_completions ? " \\\n            '1:shell:(bash zsh fish)' ;;\n"
+                                              : " \\\n            '*:file:_files' ;;\n");
     }
     asc_text_adds(t, "    esac\n}\n_ascribe \"$@\"\n");
 }
@@ -198,19 +220,22 @@ static void zsh_script(asc_text *t) {
 static void fish_script(asc_text *t) {
     asc_text_adds(t, "# fish completion of ascribe; written by: ascribe completions fish\n");
     for (int i = 0; i < N_COMMANDS; i++)
-        asc_text_addf(t, "complete -c ascribe -n __fish_use_subcommand -f -a %s -d '%s'\n", cli_commands[i].name, cli_commands[i].doc);
+        asc_text_addf(t, "complete -c ascribe -n __fish_use_subcommand -f -a %s -d '%s'\n",
+                      cli_commands[i].name, cli_commands[i].doc);
     for (int i = 0; i < N_COMMANDS; i++) {
         for (int o = 0; o < N_OPTIONS; o++) {
             const cli_option *k = &cli_options[o];
             if (!belongs(o, i)) continue;
-            asc_text_addf(t, "complete -c ascribe -n '__fish_seen_subcommand_from %s' -l %s", cli_commands[i].name, k->name);
+            asc_text_addf(t, "complete -c ascribe -n '__fish_seen_subcommand_from %s' -l %s",
+                          cli_commands[i].name, k->name);
             if (k->arg[0] != '\0') asc_text_adds(t, is_file(k->arg) ? " -r -F" : " -x -a '");
             if (k->arg[0] != '\0' && !is_file(k->arg)) {
                 choices(t, k->arg);
                 asc_text_adds(t, "'");
             }
             asc_text_adds(t, " -d '");
-            for (const char *s = k->doc; *s != '\0'; s++) asc_text_addf(t, *s == '\'' || *s == '\\' ? "\\%c" : "%c", *s);
+            for (const char *s = k->doc; *s != '\0'; s++)
+                asc_text_addf(t, *s == '\'' || *s == '\\' ? "\\%c" : "%c", *s);
             asc_text_adds(t, "'\n");
         }
     }

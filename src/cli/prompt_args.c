@@ -26,7 +26,8 @@ static int read_chat(cli *c, cli_prompt *p) {
 }
 
 static void read_user(cli *c, cli_prompt *p) {
-    if (cli_has(c, OPT_SYSTEM)) p->own[p->n_messages++] = (asc_message){view_of("system"), view_of(c->value[OPT_SYSTEM])};
+    if (cli_has(c, OPT_SYSTEM))
+        p->own[p->n_messages++] = (asc_message){view_of("system"), view_of(c->value[OPT_SYSTEM])};
     p->own[p->n_messages++] = (asc_message){view_of("user"), view_of(c->value[OPT_USER])};
     p->messages = p->own;
 }
@@ -40,9 +41,13 @@ int cli_prompt_read(cli *c, cli_prompt *p) {
         given++;
         which = (int)sources[i];
     }
-    if (given == 0) return cli_usage("no prompt: give --prompt TEXT, --prompt-file FILE (- for standard input), --user TEXT, "
-                                     "--chat FILE or --ids LIST");
-    if (given > 1) return cli_usage("more than one prompt: give one of --prompt, --prompt-file, --user, --chat and --ids");
+    if (given == 0)
+        return cli_usage(
+            "no prompt: give --prompt TEXT, --prompt-file FILE (- for standard input), --user TEXT, "
+            "--chat FILE or --ids LIST");
+    if (given > 1)
+        return cli_usage(
+            "more than one prompt: give one of --prompt, --prompt-file, --user, --chat and --ids");
     if (cli_has(c, OPT_SYSTEM) && which != OPT_USER) return cli_usage("--system goes with --user");
     switch (which) {
     case OPT_PROMPT:

@@ -1,4 +1,5 @@
-/* bench_peaks.c - the machine's f32 multiply-add peak and its memory bandwidth, by two loops that do nothing else. */
+/* bench_peaks.c - the machine's f32 multiply-add peak and its memory bandwidth, by two loops that do nothing
+ * else. */
 #include "ascribe/bench.h"
 #include "alloc.h"
 #include "cpu.h"
@@ -10,7 +11,8 @@
 
 enum { CHAINS = 16, INNER = 20000 }; /* enough independent chains to hide the latency of two units */
 
-typedef double (*fma_loop)(void); /* runs once, returns the floating-point operations done; the sum keeps it alive */
+typedef double (*fma_loop)(
+    void); /* runs once, returns the floating-point operations done; the sum keeps it alive */
 
 static volatile float sink; /* written, never read: the results must not look unused */
 

@@ -8,8 +8,12 @@ void asc_ops_page(asc_text *out) { asc_ops_markdown(&out->b); }
 bool asc_op_at(size_t i, asc_op_info *out) {
     if (i >= ASC_N_OPS) return false;
     const asc_op *op = asc_ops[i];
-    *out = (asc_op_info){.name = op->name, .formula = op->formula, .doc = op->doc, .min_inputs = op->min_in,
-                         .max_inputs = op->max_in, .differentiable = op->vjp != NULL};
+    *out = (asc_op_info){.name = op->name,
+                         .formula = op->formula,
+                         .doc = op->doc,
+                         .min_inputs = op->min_in,
+                         .max_inputs = op->max_in,
+                         .differentiable = op->vjp != NULL};
     return true;
 }
 
@@ -19,9 +23,10 @@ static void item(asc_text *out, const char *name, const char *text, bool code) {
 }
 
 void asc_methods_markdown(asc_text *out) {
-    asc_text_adds(out, "# Methods\n\n"
-                       "Written by `ascribe methods --markdown` from the descriptors in `src/attr/`; change those.\n\n"
-                       "| Method | What it tells | Cost |\n|---|---|---|\n");
+    asc_text_adds(
+        out, "# Methods\n\n"
+             "Written by `ascribe methods --markdown` from the descriptors in `src/attr/`; change those.\n\n"
+             "| Method | What it tells | Cost |\n|---|---|---|\n");
     for (size_t i = 0; asc_method_at(i) != NULL; i++) {
         const asc_method_info *m = asc_method_at(i);
         asc_text_addf(out, "| [`%s`](#%s) | %s | %s |\n", m->name, m->name, m->doc, m->cost);

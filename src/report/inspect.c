@@ -29,8 +29,11 @@ void asc_inspect_close(asc_inspect *f) {
 }
 
 asc_inspect_info asc_inspect_get_info(const asc_inspect *f) {
-    asc_inspect_info info = {.format = "GGUF", .version = asc_gguf_version(f->g), .file_bytes = asc_gguf_size(f->g),
-                             .alignment = asc_gguf_alignment(f->g), .n_keys = asc_gguf_kv_count(f->g),
+    asc_inspect_info info = {.format = "GGUF",
+                             .version = asc_gguf_version(f->g),
+                             .file_bytes = asc_gguf_size(f->g),
+                             .alignment = asc_gguf_alignment(f->g),
+                             .n_keys = asc_gguf_kv_count(f->g),
                              .n_tensors = asc_gguf_tensor_count(f->g)};
     const asc_gguf_kv *kv = asc_gguf_kv_find(f->g, "general.architecture");
     if (kv != NULL && !kv->is_array && kv->values.type == ASC_GGUF_STRING)
@@ -41,7 +44,9 @@ asc_inspect_info asc_inspect_get_info(const asc_inspect *f) {
 bool asc_inspect_key(const asc_inspect *f, size_t i, asc_meta_key *out) {
     const asc_gguf_kv *kv = asc_gguf_kv_at(f->g, i);
     if (kv == NULL) return false;
-    *out = (asc_meta_key){.key = kv->key, .type = asc_gguf_type_name(kv->values.type), .is_array = kv->is_array,
+    *out = (asc_meta_key){.key = kv->key,
+                          .type = asc_gguf_type_name(kv->values.type),
+                          .is_array = kv->is_array,
                           .count = kv->values.count};
     return true;
 }
@@ -76,7 +81,10 @@ bool asc_inspect_value(const asc_inspect *f, size_t i, size_t j, asc_meta_value 
 bool asc_inspect_tensor(const asc_inspect *f, size_t i, asc_tensor_entry *out) {
     const asc_gguf_tensor *t = asc_gguf_tensor_at(f->g, i);
     if (t == NULL) return false;
-    *out = (asc_tensor_entry){.name = t->name, .type = asc_dtype_of(t->dtype)->name, .rank = t->rank, .bytes = t->bytes,
+    *out = (asc_tensor_entry){.name = t->name,
+                              .type = asc_dtype_of(t->dtype)->name,
+                              .rank = t->rank,
+                              .bytes = t->bytes,
                               .file_offset = t->file_offset};
     for (int k = 0; k < t->rank; k++) out->dims[k] = t->dims[k];
     return true;

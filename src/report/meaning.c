@@ -1,4 +1,5 @@
-/* meaning.c - the words around the numbers: units, what a score means, how good it is, what to do when it is not. */
+/* meaning.c - the words around the numbers: units, what a score means, how good it is, what to do when it is
+ * not. */
 #include "report_parts.h"
 #include "view.h"
 #include <math.h>
@@ -38,7 +39,8 @@ bool asc_has_baseline(const asc_result *r) {
 asc_view asc_feature_shown(const asc_report *rep, const asc_feature *f) {
     const asc_result *r = rep->result;
     asc_view v = asc_view_make(f->text, f->text_len);
-    if (v.len == 0 && rep->tokenizer != NULL && f->n_tokens == 1) return asc_token_piece(rep->tokenizer, r->prompt_ids[f->first_token]);
+    if (v.len == 0 && rep->tokenizer != NULL && f->n_tokens == 1)
+        return asc_token_piece(rep->tokenizer, r->prompt_ids[f->first_token]);
     while (r->feature_kind != ASC_FEATURES_TOKEN && v.len > 1 && v.ptr[0] == ' ') {
         v.ptr++;
         v.len--;
@@ -75,7 +77,8 @@ const char *asc_report_unit(const asc_result *r) {
 
 /* "the log-probability of the target", "the log-probability of the target minus that of the other answer". */
 static const char *subject(const asc_result *r, char out[160]) {
-    snprintf(out, 160, "the %s of the target%s", asc_output_word(r), r->n_versus > 0 ? " minus that of the other answer" : "");
+    snprintf(out, 160, "the %s of the target%s", asc_output_word(r),
+             r->n_versus > 0 ? " minus that of the other answer" : "");
     return out;
 }
 
@@ -85,19 +88,23 @@ void asc_report_meaning(asc_text *t, const asc_result *r) {
     subject(r, what);
     if (strcmp(r->method, "feature-ablation") == 0) {
         bool removed = strncmp(r->baseline, "remove", 6) == 0;
-        asc_text_addf(t, "A score is how far %s falls when that %s is %s%s%s; negative: it rises.", what, word,
-                      removed ? "left out" : "replaced by the baseline token", gap, unit);
+        asc_text_addf(t, "A score is how far %s falls when that %s is %s%s%s; negative: it rises.", what,
+                      word, removed ? "left out" : "replaced by the baseline token", gap, unit);
     } else if (strcmp(r->method, "integrated-gradients") == 0) {
-        asc_text_addf(t,
-                      "A score is the share of the change of %s, from the baseline to the prompt, that falls to that "
-                      "%s%s%s; together they make up the whole change.",
-                      what, word, gap, unit);
+        asc_text_addf(
+            t,
+            "A score is the share of the change of %s, from the baseline to the prompt, that falls to that "
+            "%s%s%s; together they make up the whole change.",
+            what, word, gap, unit);
     } else if (strcmp(r->method, "saliency") == 0) {
-        asc_text_addf(t, "A score is how strongly %s reacts to a small change of that %s's embedding; it is a slope, not a share.",
+        asc_text_addf(t,
+                      "A score is how strongly %s reacts to a small change of that %s's embedding; it is a "
+                      "slope, not a share.",
                       what, word);
     } else if (strcmp(r->method, "input-x-gradient") == 0) {
-        asc_text_addf(t, "A score is the slope of %s times that %s's embedding%s%s: a linear guess of its part.", what, word, gap,
-                      unit);
+        asc_text_addf(t,
+                      "A score is the slope of %s times that %s's embedding%s%s: a linear guess of its part.",
+                      what, word, gap, unit);
     } else {
         asc_text_addf(t, "A score says how much that %s drove %s%s%s.", word, what, gap, unit);
     }
@@ -110,22 +117,22 @@ void asc_report_error(asc_text *t, const asc_result *r) {
     asc_figure(r->error_bound, false, bound);
     asc_figure(r->residual, true, residual);
     if (isfinite(r->error_bound)) {
-        asc_text_addf(t, "each score is within %s%s%s of its true value (estimated%s", bound, unit[0] != '\0' ? " " : "", unit,
-                      r->noise_floor > 0 ? ", rounding included" : "");
+        asc_text_addf(t, "each score is within %s%s%s of its true value (estimated%s", bound,
+                      unit[0] != '\0' ? " " : "", unit, r->noise_floor > 0 ? ", rounding included" : "");
         if (largest > 0) asc_text_addf(t, "; %.2g %% of the largest", 100 * r->error_bound / largest);
         asc_text_adds(t, ")");
     } else {
         asc_text_adds(t, "not estimated for this method");
     }
-    if (r->complete)
-        asc_text_addf(t, "; the scores' sum misses the whole change by %s", residual);
+    if (r->complete) asc_text_addf(t, "; the scores' sum misses the whole change by %s", residual);
     asc_text_adds(t, ".");
 }
 
 void asc_report_remedy(asc_text *t, const asc_result *r) {
     uint64_t n = r->n_backward > 0 ? r->n_backward : 1;
     asc_text_addf(t,
-                  "What would work: --method feature-ablation, which needs no convergence; another --baseline (eos, mean, "
+                  "What would work: --method feature-ablation, which needs no convergence; another "
+                  "--baseline (eos, mean, "
                   "token:ID); or more evaluations: --max-evaluations %llu, about %.0f s here.",
                   (unsigned long long)(4 * n), ceil(4 * r->seconds));
 }

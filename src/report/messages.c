@@ -47,12 +47,14 @@ static asc_status tokens_of(asc_ctx *ctx, const asc_tokenizer *tk, const asc_cha
     }
     /* A template that prints the begin token itself must not get a second one. */
     bool begun = bos.len > 0 && asc_view_starts(asc_view_make(text->text, text->len), bos);
-    asc_tokenize_options o = {.struct_size = sizeof o, .parse_special = true, .add_bos_eos = !begun, .plain = plain,
-                              .n_plain = n};
+    asc_tokenize_options o = {
+        .struct_size = sizeof o, .parse_special = true, .add_bos_eos = !begun, .plain = plain, .n_plain = n};
     asc_tokenizer_info info = asc_tokenizer_get_info(tk);
-    asc_status st = asc_tokenize(ctx, tk, asc_view_make(text->text, text->len), &o, &out->tokens, &out->n_tokens);
+    asc_status st =
+        asc_tokenize(ctx, tk, asc_view_make(text->text, text->len), &o, &out->tokens, &out->n_tokens);
     /* A prompt is to be continued: an end token put behind it is taken off. */
-    if (st == ASC_OK && !begun && info.add_eos && out->n_tokens > 0 && out->tokens[out->n_tokens - 1].id == info.eos)
+    if (st == ASC_OK && !begun && info.add_eos && out->n_tokens > 0 &&
+        out->tokens[out->n_tokens - 1].id == info.eos)
         out->n_tokens--;
     asc_free(ctx, plain);
     return st;
@@ -73,7 +75,9 @@ asc_status asc_chat_prompt_make(asc_ctx *ctx, const asc_model *m, const asc_mess
     asc_chat_message *own = asc_calloc(ctx, ASC_MEM_GENERAL, n + 1, sizeof *own);
     if (own == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (size_t i = 0; i < n; i++) own[i] = (asc_chat_message){messages[i].role, messages[i].content};
-    asc_chat_options o = {.struct_size = sizeof o, .add_generation_prompt = true, .bos_token = piece_of(tk, info.bos),
+    asc_chat_options o = {.struct_size = sizeof o,
+                          .add_generation_prompt = true,
+                          .bos_token = piece_of(tk, info.bos),
                           .eos_token = piece_of(tk, info.eos)};
     st = asc_chat_render(ctx, template, own, n, &o, &text);
     if (st != ASC_OK) {

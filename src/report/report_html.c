@@ -1,5 +1,6 @@
-/* report_html.c - a result as one page that needs nothing else. Everything that came from outside goes through put_text or
- * put_attribute; the content policy forbids all loading and allows only our own style and script, by their hashes. */
+/* report_html.c - a result as one page that needs nothing else. Everything that came from outside goes
+ * through put_text or put_attribute; the content policy forbids all loading and allows only our own style and
+ * script, by their hashes. */
 #include "hash.h"
 #include "html_assets.h"
 #include "report_parts.h"
@@ -43,7 +44,8 @@ static void put_plain(asc_text *t, const char *p, size_t n) {
     }
 }
 
-/* Text of others. Characters that show nothing or move things are shown as escapes; line breaks stay if `lines`. */
+/* Text of others. Characters that show nothing or move things are shown as escapes; line breaks stay if
+ * `lines`. */
 static void put_shown(asc_text *t, asc_view v, bool lines, bool marked) {
     for (size_t i = 0; i < v.len;) {
         bool plain, valid;
@@ -123,8 +125,8 @@ static void put_head(page *p) {
         asc_text_adds(t, " rather than ");
         put_piece(t, asc_view_make(r->versus, r->versus_len));
     }
-    asc_text_addf(t, "?</h1>\n<p class=\"sub\">%s over %zu %s%s; ", r->method, r->n_features, asc_feature_word(r),
-                  r->n_features == 1 ? "" : "s");
+    asc_text_addf(t, "?</h1>\n<p class=\"sub\">%s over %zu %s%s; ", r->method, r->n_features,
+                  asc_feature_word(r), r->n_features == 1 ? "" : "s");
     const char *base = strrchr(r->model_path, '/');
     put_z(t, base != NULL ? base + 1 : r->model_path);
     asc_text_adds(t, " (");
@@ -148,7 +150,8 @@ static void put_sentence(page *p, void (*fill)(asc_text *, const asc_result *)) 
 static void put_banners(page *p) {
     asc_text *t = p->t;
     if (!p->r->converged) {
-        asc_text_adds(t, "<div class=\"banner\" role=\"alert\"><strong>NOT CONVERGED</strong> These scores may be noise: the error "
+        asc_text_adds(t, "<div class=\"banner\" role=\"alert\"><strong>NOT CONVERGED</strong> These scores "
+                         "may be noise: the error "
                          "is over the tolerance asked for. ");
         put_sentence(p, asc_report_remedy);
         asc_text_adds(t, "</div>\n");
@@ -192,13 +195,15 @@ static void put_prompt(page *p) {
     const asc_result *r = p->r;
     char low[32], high[32];
     size_t pos = 0;
-    asc_text_adds(t, "<section>\n<h2>The prompt</h2>\n<div id=\"prompt\" role=\"group\" dir=\"auto\" aria-label=\"The prompt; each "
+    asc_text_adds(t, "<section>\n<h2>The prompt</h2>\n<div id=\"prompt\" role=\"group\" dir=\"auto\" "
+                     "aria-label=\"The prompt; each "
                      "part can be focused and tells its score\">");
     for (size_t i = 0; i < r->n_features; i++) {
         const asc_feature *f = &r->features[i];
         size_t from = f->start;
         if (f->start < pos || f->end > r->prompt_len || f->start >= f->end) continue;
-        if (r->feature_kind != ASC_FEATURES_TOKEN) from = f->end - asc_feature_shown(p->rep, f).len; /* words, not blanks before them */
+        if (r->feature_kind != ASC_FEATURES_TOKEN)
+            from = f->end - asc_feature_shown(p->rep, f).len; /* words, not blanks before them */
         put_shown(t, asc_view_make(r->prompt + pos, from - pos), true, true);
         put_word(p, f, from);
         pos = f->end;
@@ -206,8 +211,10 @@ static void put_prompt(page *p) {
     put_shown(t, asc_view_make(r->prompt + pos, r->prompt_len - pos), true, true);
     asc_figure(-p->largest, true, low);
     asc_figure(p->largest, true, high);
-    asc_text_addf(t, "</div>\n<div class=\"legend\"><span>%s against (dashed)</span><span class=\"scale\" role=\"img\" aria-label=\"scale "
-                     "from blue, against the target, to orange, towards it\">",
+    asc_text_addf(t,
+                  "</div>\n<div class=\"legend\"><span>%s against (dashed)</span><span class=\"scale\" "
+                  "role=\"img\" aria-label=\"scale "
+                  "from blue, against the target, to orange, towards it\">",
                   low);
     for (int s = -STEPS; s <= STEPS; s++) {
         if (s == 0)
@@ -215,8 +222,11 @@ static void put_prompt(page *p) {
         else
             asc_text_addf(t, "<span class=\"%c%d\"></span>", s < 0 ? 'n' : 'p', abs(s));
     }
-    asc_text_addf(t, "</span><span>towards %s %s</span></div>\n<p class=\"sub\">Point at a part, or move with Tab and the arrow keys, for its exact "
-                     "score.</p>\n</section>\n", high, asc_report_unit(r));
+    asc_text_addf(t,
+                  "</span><span>towards %s %s</span></div>\n<p class=\"sub\">Point at a part, or move with "
+                  "Tab and the arrow keys, for its exact "
+                  "score.</p>\n</section>\n",
+                  high, asc_report_unit(r));
 }
 
 static void put_answer(page *p) {
@@ -232,13 +242,18 @@ static void put_answer(page *p) {
     asc_text_adds(t, "</p>\n<dl>\n<dt>The model would say</dt><dd>");
     for (size_t i = 0; i < r->n_top; i++) {
         if (i > 0) asc_text_adds(t, ", ");
-        put_piece(t, p->rep->tokenizer != NULL ? asc_token_piece(p->rep->tokenizer, r->top[i].id) : asc_view_of(""));
+        put_piece(t, p->rep->tokenizer != NULL ? asc_token_piece(p->rep->tokenizer, r->top[i].id)
+                                               : asc_view_of(""));
         asc_text_addf(t, " %.3g\xc2\xa0%%", 100 * r->top[i].prob);
     }
     asc_text_adds(t, "</dd>\n<dt>Target</dt><dd>");
     put_piece(t, asc_view_make(r->target, r->target_len));
     asc_text_addf(t, ", probability %.3g\xc2\xa0%%</dd>\n", 100 * r->target_prob);
-    asc_text_addf(t, "<dt>%s%s</dt><dd>%s %s at the prompt", r->output == ASC_OUTPUT_PROB ? "Probability" : r->output == ASC_OUTPUT_LOGIT ? "Logit" : "Log-probability", r->n_versus > 0 ? " difference" : "", value, unit);
+    asc_text_addf(t, "<dt>%s%s</dt><dd>%s %s at the prompt",
+                  r->output == ASC_OUTPUT_PROB    ? "Probability"
+                  : r->output == ASC_OUTPUT_LOGIT ? "Logit"
+                                                  : "Log-probability",
+                  r->n_versus > 0 ? " difference" : "", value, unit);
     if (asc_has_baseline(r) && isfinite(r->baseline_value)) asc_text_addf(t, ", %s at the baseline", base);
     asc_text_adds(t, "</dd>\n<dt>Baseline</dt><dd>");
     put_z(t, asc_has_baseline(r) ? r->baseline : "none");
@@ -249,8 +264,10 @@ static void put_answer(page *p) {
 
 static void put_bar(page *p, double score) {
     double w = p->largest > 0 && isfinite(score) ? fabs(score) / p->largest * 50 : 0;
-    asc_text_addf(p->t, "<svg class=\"bar\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"%s\" "
-                        "x=\"%.1f\" y=\"1\" width=\"%.1f\" height=\"8\"/><path class=\"bz\" d=\"M50 0V10\"/></svg>",
+    asc_text_addf(p->t,
+                  "<svg class=\"bar\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" "
+                  "aria-hidden=\"true\"><rect class=\"%s\" "
+                  "x=\"%.1f\" y=\"1\" width=\"%.1f\" height=\"8\"/><path class=\"bz\" d=\"M50 0V10\"/></svg>",
                   score < 0 ? "bn" : "bp", score < 0 ? 50 - w : 50.0, w);
 }
 
@@ -259,7 +276,8 @@ static void put_role(page *p, const asc_feature *f) {
     asc_text_adds(p->t, "<td class=\"wide\">");
     if (f->message >= 0) {
         asc_text_addf(p->t, "%lld ", (long long)f->message);
-        if ((size_t)f->message < p->rep->request->n_messages) put_text(p->t, p->rep->request->messages[f->message].role);
+        if ((size_t)f->message < p->rep->request->n_messages)
+            put_text(p->t, p->rep->request->messages[f->message].role);
     }
     asc_text_adds(p->t, "</td>");
 }
@@ -269,11 +287,14 @@ static void put_table(page *p) {
     const asc_result *r = p->r;
     bool messages = false;
     for (size_t i = 0; i < r->n_features; i++) messages = messages || r->features[i].message >= 0;
-    asc_text_addf(t, "<details%s>\n<summary>All %zu scores</summary>\n<table>\n<thead><tr>", r->n_features <= OPEN_ROWS ? " open" : "",
-                  r->n_features);
+    asc_text_addf(t, "<details%s>\n<summary>All %zu scores</summary>\n<table>\n<thead><tr>",
+                  r->n_features <= OPEN_ROWS ? " open" : "", r->n_features);
     if (messages) asc_text_adds(t, "<th scope=\"col\" class=\"wide\">message</th>");
-    asc_text_addf(t, "<th scope=\"col\">%s</th><th scope=\"col\" class=\"num\">score</th><th scope=\"col\" class=\"num\">error</th>"
-                     "<th scope=\"col\" class=\"wide\"><span aria-hidden=\"true\">against | towards</span></th></tr></thead>\n<tbody>\n",
+    asc_text_addf(t,
+                  "<th scope=\"col\">%s</th><th scope=\"col\" class=\"num\">score</th><th scope=\"col\" "
+                  "class=\"num\">error</th>"
+                  "<th scope=\"col\" class=\"wide\"><span aria-hidden=\"true\">against | "
+                  "towards</span></th></tr></thead>\n<tbody>\n",
                   asc_feature_word(r));
     for (size_t i = 0; i < r->n_features; i++) {
         const asc_feature *f = &r->features[i];
@@ -307,15 +328,20 @@ static void put_details(page *p) {
     put_pair(p, "Method", r->method);
     put_pair(p, "Options", r->options);
     put_pair(p, "Rule", r->rule);
-    asc_text_addf(p->t, "<dt>Passes</dt><dd>%llu forward, %llu backward</dd>\n<dt>Time</dt><dd>%.3g s</dd>\n<dt>Peak memory</dt><dd>%.1f MB"
-                        "</dd>\n<dt>Device</dt><dd>%s, %s, precision %s, %s, %d threads, seed %llu</dd>\n",
-                  (unsigned long long)r->n_forward, (unsigned long long)r->n_backward, r->seconds, (double)r->peak_bytes / 1e6,
-                  r->device, r->mode, r->precision, r->isa, r->n_threads, (unsigned long long)r->seed);
-    asc_text_adds(p->t, "</dl>\n<p>The whole result is embedded in this page as JSON; saved to a file, <code>ascribe rerun FILE</code> "
+    asc_text_addf(p->t,
+                  "<dt>Passes</dt><dd>%llu forward, %llu backward</dd>\n<dt>Time</dt><dd>%.3g "
+                  "s</dd>\n<dt>Peak memory</dt><dd>%.1f MB"
+                  "</dd>\n<dt>Device</dt><dd>%s, %s, precision %s, %s, %d threads, seed %llu</dd>\n",
+                  (unsigned long long)r->n_forward, (unsigned long long)r->n_backward, r->seconds,
+                  (double)r->peak_bytes / 1e6, r->device, r->mode, r->precision, r->isa, r->n_threads,
+                  (unsigned long long)r->seed);
+    asc_text_adds(p->t, "</dl>\n<p>The whole result is embedded in this page as JSON; saved to a file, "
+                        "<code>ascribe rerun FILE</code> "
                         "repeats it.</p>\n</details>\n</main>\n");
 }
 
-/* Inside a script element only "</script" and "<!--" could end or change the data; no angle bracket is left at all. */
+/* Inside a script element only "</script" and "<!--" could end or change the data; no angle bracket is left
+ * at all. */
 static void put_json(page *p) {
     asc_text *json = NULL;
     if (asc_text_create(p->ctx, &json) != ASC_OK) {
@@ -324,7 +350,8 @@ static void put_json(page *p) {
     }
     asc_report_json(json, p->rep);
     if (asc_text_status(json) != ASC_OK) p->t->b.failed = true;
-    asc_text_addf(p->t, "<footer>ascribe %s</footer>\n<script type=\"application/json\" id=\"result\">", asc_version());
+    asc_text_addf(p->t, "<footer>ascribe %s</footer>\n<script type=\"application/json\" id=\"result\">",
+                  asc_version());
     asc_view v = asc_text_view(json);
     for (size_t i = 0; i < v.len; i++) {
         char c = v.ptr[i];

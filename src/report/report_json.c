@@ -12,7 +12,8 @@ void asc_put_ids(asc_text *t, const char *key, const int32_t *ids, size_t n) {
     asc_text_end(t);
 }
 
-static void put_tokens(asc_text *t, const char *key, const char *text, size_t len, const int32_t *ids, size_t n) {
+static void put_tokens(asc_text *t, const char *key, const char *text, size_t len, const int32_t *ids,
+                       size_t n) {
     asc_text_object(t, key);
     asc_text_bytes(t, "text", view(text != NULL ? text : "", len));
     asc_put_ids(t, "ids", ids, n);
@@ -111,7 +112,8 @@ static void put_top(asc_text *t, const asc_report *rep) {
     asc_text_end(t);
 }
 
-/* The options come as the text of a JSON object; it is parsed and written again, so that a fault in it cannot break ours. */
+/* The options come as the text of a JSON object; it is parsed and written again, so that a fault in it cannot
+ * break ours. */
 static void put_options(asc_text *t, const char *json) {
     asc_json *root = NULL;
     void *iter = NULL;

@@ -16,8 +16,8 @@ void asc_figure(double v, bool sign, char out[32]);
 double asc_largest_score(const asc_result *r);
 /* Place of a score on a scale of `steps` each way: -steps .. steps; 0 also when nothing is known. */
 int asc_scale_step(double score, double largest, int steps);
-/* A feature's text without the blanks before it, which belong to its first token but not to the word; tokens keep them. A
- * token without text in the prompt (an added begin token) shows its name. */
+/* A feature's text without the blanks before it, which belong to its first token but not to the word; tokens
+ * keep them. A token without text in the prompt (an added begin token) shows its name. */
 asc_view asc_feature_shown(const asc_report *rep, const asc_feature *f);
 /* False for methods that start from no baseline; then baseline_value means nothing. */
 bool asc_has_baseline(const asc_result *r);

@@ -1,5 +1,6 @@
-/* report_text.c - a result for a terminal: answer, coloured prompt or table, totals, meaning, error. Colours go from blue
- * (against the target) through none to orange (towards it); these two stay apart for all common kinds of colour blindness. */
+/* report_text.c - a result for a terminal: answer, coloured prompt or table, totals, meaning, error. Colours
+ * go from blue (against the target) through none to orange (towards it); these two stay apart for all common
+ * kinds of colour blindness. */
 #include "report_parts.h"
 #include "view.h"
 #include <math.h>
@@ -37,9 +38,11 @@ static void begin_colour(page *p, int step) {
     }
     bool white = m > (step > 0 ? 7 : 5);
     if (p->colours == ASC_COLOURS_RGB)
-        asc_text_addf(p->t, "\x1b[48;2;%d;%d;%dm\x1b[38;2;%s", c[0], c[1], c[2], white ? "255;255;255m" : "0;0;0m");
+        asc_text_addf(p->t, "\x1b[48;2;%d;%d;%dm\x1b[38;2;%s", c[0], c[1], c[2],
+                      white ? "255;255;255m" : "0;0;0m");
     else /* the 6 x 6 x 6 cube of xterm */
-        asc_text_addf(p->t, "\x1b[48;5;%dm\x1b[38;5;%sm", 16 + 36 * ((c[0] + 25) / 51) + 6 * ((c[1] + 25) / 51) + (c[2] + 25) / 51,
+        asc_text_addf(p->t, "\x1b[48;5;%dm\x1b[38;5;%sm",
+                      16 + 36 * ((c[0] + 25) / 51) + 6 * ((c[1] + 25) / 51) + (c[2] + 25) / 51,
                       white ? "231" : "16");
 }
 
@@ -60,7 +63,8 @@ static void put_head(page *p) {
         size_t used = LABEL;
         for (size_t i = 0; i < r->n_top; i++) {
             char prob[32];
-            asc_view piece = p->rep->tokenizer != NULL ? asc_token_piece(p->rep->tokenizer, r->top[i].id) : asc_view_of("");
+            asc_view piece = p->rep->tokenizer != NULL ? asc_token_piece(p->rep->tokenizer, r->top[i].id)
+                                                       : asc_view_of("");
             size_t need = asc_shown_columns(piece) + 14;
             snprintf(prob, sizeof prob, " %.3g %%", 100 * r->top[i].prob);
             if (i > 0 && used + need > p->columns) break;
@@ -89,7 +93,8 @@ static void run(page *p, asc_view v, size_t from, size_t to, int step) {
     if (step != 0) end_colour(p);
 }
 
-/* Breaks the line at the right margin; line breaks of the prompt are kept (and shown where they carry a score). */
+/* Breaks the line at the right margin; line breaks of the prompt are kept (and shown where they carry a
+ * score). */
 static void flow(page *p, asc_view v, int step, size_t *at) {
     size_t from = 0;
     for (size_t i = 0; i < v.len;) {
@@ -115,9 +120,11 @@ static void put_prompt(page *p) {
     for (size_t i = 0; i < r->n_features; i++) {
         const asc_feature *f = &r->features[i];
         if (f->start < pos || f->end > r->prompt_len || f->start >= f->end) continue;
-        size_t from = r->feature_kind == ASC_FEATURES_TOKEN ? f->start : f->end - asc_feature_shown(p->rep, f).len;
+        size_t from =
+            r->feature_kind == ASC_FEATURES_TOKEN ? f->start : f->end - asc_feature_shown(p->rep, f).len;
         flow(p, asc_view_make(r->prompt + pos, from - pos), 0, &at);
-        flow(p, asc_view_make(r->prompt + from, f->end - from), asc_scale_step(f->score, p->largest, STEPS), &at);
+        flow(p, asc_view_make(r->prompt + from, f->end - from), asc_scale_step(f->score, p->largest, STEPS),
+             &at);
         pos = f->end;
     }
     flow(p, asc_view_make(r->prompt + pos, r->prompt_len - pos), 0, &at);
@@ -177,9 +184,12 @@ static void put_table(page *p) {
         several = several || r->features[i].message > 0;
     }
     if (shown < n) qsort(order, n, sizeof *order, by_size);
-    asc_text_addf(p->t, "\n  %10s%s  %-*s  %s\n", "score", errors ? "  error      " : "", BAR, "", asc_feature_word(r));
+    asc_text_addf(p->t, "\n  %10s%s  %-*s  %s\n", "score", errors ? "  error      " : "", BAR, "",
+                  asc_feature_word(r));
     for (size_t i = 0; i < shown; i++) put_row(p, order[i], errors, several);
-    if (shown < n) asc_text_addf(p->t, "  and %zu more with smaller scores (--json and --html have them all)\n", n - shown);
+    if (shown < n)
+        asc_text_addf(p->t, "  and %zu more with smaller scores (--json and --html have them all)\n",
+                      n - shown);
     asc_text_adds(p->t, "\n");
     asc_free(p->t->ctx, order);
 }
@@ -204,15 +214,17 @@ static void total(asc_text *t, const asc_result *r) {
     asc_figure(r->sum, true, sum);
     asc_figure(r->value, false, value);
     asc_figure(r->baseline_value, false, base);
-    asc_text_addf(t, "%s%s%s over %zu %s%s; %s%s %s at the prompt", sum, gap, unit, r->n_features, asc_feature_word(r),
-                  r->n_features == 1 ? "" : "s", asc_output_word(r), r->n_versus > 0 ? " difference" : "", value);
+    asc_text_addf(t, "%s%s%s over %zu %s%s; %s%s %s at the prompt", sum, gap, unit, r->n_features,
+                  asc_feature_word(r), r->n_features == 1 ? "" : "s", asc_output_word(r),
+                  r->n_versus > 0 ? " difference" : "", value);
     if (asc_has_baseline(r) && isfinite(r->baseline_value)) asc_text_addf(t, ", %s at the baseline", base);
     asc_text_adds(t, ".");
 }
 
 static void cost(asc_text *t, const asc_result *r) {
-    asc_text_addf(t, "%llu forward, %llu backward passes, %.2f s, peak %.0f MB, %s, %s, f32, %d threads", (unsigned long long)r->n_forward,
-                  (unsigned long long)r->n_backward, r->seconds, (double)r->peak_bytes / 1e6, r->device, r->mode, r->n_threads);
+    asc_text_addf(t, "%llu forward, %llu backward passes, %.2f s, peak %.0f MB, %s, %s, f32, %d threads",
+                  (unsigned long long)r->n_forward, (unsigned long long)r->n_backward, r->seconds,
+                  (double)r->peak_bytes / 1e6, r->device, r->mode, r->n_threads);
     if (r->rule != NULL && r->rule[0] != '\0') asc_text_addf(t, ", rule %s", r->rule);
     if (r->panels > 0) asc_text_addf(t, " with %zu panels", r->panels);
 }
@@ -227,8 +239,14 @@ static void put_banner(page *p) {
 }
 
 void asc_report_text(asc_text *out, const asc_report *rep, const asc_report_style *style) {
-    page p = {.t = out, .rep = rep, .r = rep->result, .colours = style->colours, .rows = style->rows,
-              .columns = style->columns == 0 ? 100 : style->columns < 40 ? 40 : style->columns,
+    page p = {.t = out,
+              .rep = rep,
+              .r = rep->result,
+              .colours = style->colours,
+              .rows = style->rows,
+              .columns = style->columns == 0   ? 100
+                         : style->columns < 40 ? 40
+                                               : style->columns,
               .largest = asc_largest_score(rep->result)};
     const asc_result *r = rep->result;
     if (p.columns > 100) p.columns = 100;

@@ -1,5 +1,5 @@
-/* saved.c - a result file back to a request and its old numbers. Unknown keys are ignored, missing ones that a second run
- * needs are errors that name the key. Everything lives in one arena. */
+/* saved.c - a result file back to a request and its old numbers. Unknown keys are ignored, missing ones that
+ * a second run needs are errors that name the key. Everything lives in one arena. */
 #include "report_parts.h"
 #include "view.h"
 #include <math.h>
@@ -89,7 +89,8 @@ static asc_status get_count(reader *r, const asc_json *obj, const char *key, siz
 }
 
 /* {"text"} or {"ids"} or null. */
-static asc_status get_source(reader *r, const asc_json *q, const char *key, asc_view *text, const int32_t **ids, size_t *n) {
+static asc_status get_source(reader *r, const asc_json *q, const char *key, asc_view *text,
+                             const int32_t **ids, size_t *n) {
     const asc_json *j = asc_json_get(q, key);
     if (asc_json_typeof(j) == ASC_JSON_NULL) return ASC_OK;
     if (asc_json_get(j, "ids") != NULL) return get_ids(r, j, "ids", ids, n);
@@ -165,7 +166,8 @@ static asc_status get_request(reader *r, const asc_json *q) {
     o->baseline_token = (int32_t)token;
     o->tolerance = asc_json_num(asc_json_get(q, "tolerance"), 0);
     o->max_seconds = asc_json_num(asc_json_get(q, "max_seconds"), 0);
-    if (!(o->tolerance >= 0) || !(o->max_seconds >= 0)) return missing(r->ctx, "tolerance", "a number from 0 on");
+    if (!(o->tolerance >= 0) || !(o->max_seconds >= 0))
+        return missing(r->ctx, "tolerance", "a number from 0 on");
     o->compat_captum = asc_json_bool(asc_json_get(q, "compat_captum"), false);
     ASC_TRY(get_enums(r, q));
 done:
@@ -199,7 +201,8 @@ static asc_status get_run(reader *r, const asc_json *root) {
     ASC_TRY(get_name(r, root, "mode", &s->mode));
     ASC_TRY(get_name(r, root, "isa", &s->isa));
     ASC_TRY(get_name(r, root, "version", &s->version));
-    if (s->model_file == NULL || s->model_file[0] == '\0') return missing(r->ctx, "model.file", "the name of a file");
+    if (s->model_file == NULL || s->model_file[0] == '\0')
+        return missing(r->ctx, "model.file", "the name of a file");
     if (s->model_sha256 == NULL) s->model_sha256 = "";
     if (s->device == NULL) s->device = "cpu";
     if (s->mode == NULL) s->mode = "deferred";
@@ -227,8 +230,8 @@ asc_status asc_saved_parse(asc_ctx *ctx, asc_view json, asc_saved **out) {
     }
     int64_t schema = asc_json_int(asc_json_get(root, "schema"), -1);
     if (schema != ASC_RESULT_SCHEMA) {
-        ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "the result file has schema %lld; this program knows %d", (long long)schema,
-                 ASC_RESULT_SCHEMA);
+        ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "the result file has schema %lld; this program knows %d",
+                 (long long)schema, ASC_RESULT_SCHEMA);
         st = asc_hint(ctx, "use the version of ascribe that wrote it");
         goto done;
     }

@@ -1,12 +1,13 @@
-/* shown.c - text of others made safe to look at: nothing invisible, nothing that moves the cursor or turns the writing
- * round. What stays as it is: printable characters, joiners inside emoji and scripts that need them, combining marks. */
+/* shown.c - text of others made safe to look at: nothing invisible, nothing that moves the cursor or turns
+ * the writing round. What stays as it is: printable characters, joiners inside emoji and scripts that need
+ * them, combining marks. */
 #include "text_parts.h"
 #include "view.h"
 #include <stdio.h>
 #include <utf8proc.h>
 
-/* Code points that show nothing or change how others are shown (Unicode 15, general categories Cc, Cf, Zl, Zp and unassigned),
- * except the two joiners and the variation selectors, which belong to what is written. */
+/* Code points that show nothing or change how others are shown (Unicode 15, general categories Cc, Cf, Zl, Zp
+ * and unassigned), except the two joiners and the variation selectors, which belong to what is written. */
 static bool must_escape(uint32_t cp) {
     if (cp == 0x200C || cp == 0x200D) return false;
     switch (utf8proc_category((utf8proc_int32_t)cp)) {

@@ -13,7 +13,8 @@ struct asc_text {
     int depth;
 };
 
-/* Length in bytes of the character at p[0..n) and whether it can be shown as it is. `columns` is its width. */
+/* Length in bytes of the character at p[0..n) and whether it can be shown as it is. `columns` is its width.
+ */
 size_t asc_shown_char(const char *p, size_t n, bool *plain, size_t *columns);
 /* Its escape, NUL-terminated: "\n", "\x1b", "\u{202E}". */
 void asc_shown_escape(const char *p, size_t n, char out[16]);
