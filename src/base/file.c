@@ -14,14 +14,16 @@
 static asc_status from_errno(asc_ctx *ctx, int err, const char *what, const char *path) {
     asc_status code = err == ENOENT || err == ENOTDIR                 ? ASC_NOT_FOUND
                       : err == EACCES || err == EPERM || err == EROFS ? ASC_PERMISSION_DENIED
-                      : err == ENOMEM || err == ENOSPC || err == EDQUOT || err == EMFILE
+                      : err == ENOMEM || err == ENOSPC || err == EDQUOT || err == EMFILE || err == EFBIG
                           ? ASC_RESOURCE_EXHAUSTED
-                          : ASC_UNKNOWN;
+                      : err == ENAMETOOLONG || err == ELOOP || err == EINVAL ? ASC_INVALID_ARGUMENT
+                      : err == EIO                                           ? ASC_DATA_LOSS
+                                                                             : ASC_UNAVAILABLE;
     ASC_FAIL(ctx, code, "cannot %s '%s': %s", what, path, strerror(err));
     if (err == ENOENT) asc_hint(ctx, "check the path");
     if (err == EACCES || err == EPERM) asc_hint(ctx, "check the permissions of the file and its folder");
     if (err == EROFS) asc_hint(ctx, "write to a folder that is not read-only");
-    if (err == ENOSPC || err == EDQUOT) asc_hint(ctx, "free disk space or write elsewhere");
+    if (err == ENOSPC || err == EDQUOT || err == EFBIG) asc_hint(ctx, "free disk space or write elsewhere");
     return code;
 }
 

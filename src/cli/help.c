@@ -51,9 +51,35 @@ int cli_show_help(cli *c, int command) {
     return cli_flush(c);
 }
 
+/* All commands and options, whatever was asked about. */
+static int help_json(cli *c) {
+    asc_text *t = c->out;
+    asc_text_array(t, NULL);
+    for (int i = 0; i < N_COMMANDS; i++) {
+        asc_text_object(t, NULL);
+        asc_text_strz(t, "command", cli_commands[i].name);
+        asc_text_strz(t, "takes", cli_commands[i].takes);
+        asc_text_strz(t, "doc", cli_commands[i].doc);
+        asc_text_array(t, "options");
+        for (int o = 0; o < N_OPTIONS; o++) {
+            if (!(cli_options[o].commands & 1u << i)) continue;
+            asc_text_object(t, NULL);
+            asc_text_strz(t, "name", cli_options[o].name);
+            asc_text_strz(t, "argument", cli_options[o].arg);
+            asc_text_strz(t, "doc", cli_options[o].doc);
+            asc_text_end(t);
+        }
+        asc_text_end(t);
+        asc_text_end(t);
+    }
+    asc_text_end(t);
+    return cli_write_json(c, t);
+}
+
 int cmd_help(cli *c) {
     int rc = cli_open_context(c);
     if (rc != EXIT_DONE) return rc;
+    if (cli_wants_json(c)) return help_json(c);
     if (cli_has(c, OPT_MARKDOWN)) {
         cli_help_markdown(c->out);
         return cli_flush(c);

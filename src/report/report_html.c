@@ -353,12 +353,19 @@ static void put_json(page *p) {
     asc_text_addf(p->t, "<footer>ascribe %s</footer>\n<script type=\"application/json\" id=\"result\">",
                   asc_version());
     asc_view v = asc_text_view(json);
-    for (size_t i = 0; i < v.len; i++) {
-        char c = v.ptr[i];
-        if (c == '<' || c == '>' || c == '&')
-            asc_text_addf(p->t, "\\u%04x", (unsigned)c);
+    for (size_t i = 0; i < v.len;) {
+        uint32_t cp;
+        bool plain;
+        size_t w, n = asc_shown_char(v.ptr + i, v.len - i, &plain, &w);
+        asc_utf8_decode(v.ptr + i, n, &cp, NULL);
+        if (cp == '<' || cp == '>' || cp == '&' || (!plain && cp >= 0x80 && cp < 0x10000))
+            asc_text_addf(p->t, "\\u%04x", (unsigned)cp);
+        else if (!plain && cp >= 0x10000) /* two halves, as JSON has it */
+            asc_text_addf(p->t, "\\u%04x\\u%04x", 0xD7C0u + (unsigned)(cp >> 10),
+                          0xDC00u + (unsigned)(cp & 0x3FF));
         else
-            asc_strbuf_addc(&p->t->b, c);
+            asc_text_add(p->t, asc_view_make(v.ptr + i, n));
+        i += n;
     }
     asc_text_adds(p->t, "</script>\n<script>");
     asc_text_adds(p->t, asc_html_script);
