@@ -59,7 +59,6 @@ VEC_INLINE vf vpoly(vf x, const float *c, int n) {
     return p;
 }
 
-/* Calls body(i, n) for i = 0, VW, ...: n == VW but for the last. */
 #define VEC_MIN(a, b) ((a) < (b) ? (a) : (b))
 
 #endif

@@ -7,6 +7,7 @@
 enum { VW = 8 };
 typedef __m256 vf;
 typedef int32_t vi __attribute__((vector_size(32)));
+typedef uint32_t vu __attribute__((vector_size(32)));
 typedef __m256 vm; /* all bits of a lane set or clear */
 typedef struct vd2 {
     __m256d a, b;
@@ -47,11 +48,11 @@ VEC_INLINE vf vtof(vi a) { return _mm256_cvtepi32_ps((__m256i)a); }
 /* p 2^n in two steps, so that n from -252 to 254 needs no care and a denormal result is rounded once. */
 VEC_INLINE vf vldexp(vf p, vf n) {
     vi k = vtoi(n), h = k >> 1;
-    return (vf)((h + 127) << 23) * ((vf)((k - h + 127) << 23) * p);
+    return (vf)((vu)(h + 127) << 23) * ((vf)((vu)(k - h + 127) << 23) * p);
 }
 /* As vldexp, if the result is normal. A NaN in both p and n stays: it converts to 2^31, which is shifted out.
  */
-VEC_INLINE vf vldexp_normal(vf p, vf n) { return (vf)((vi)p + (vtoi(n) << 23)); }
+VEC_INLINE vf vldexp_normal(vf p, vf n) { return (vf)((vu)p + ((vu)vtoi(n) << 23)); }
 VEC_INLINE float vhsum(vf a) {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));

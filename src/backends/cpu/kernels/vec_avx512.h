@@ -7,6 +7,7 @@
 enum { VW = 16 };
 typedef __m512 vf;
 typedef int32_t vi __attribute__((vector_size(64)));
+typedef uint32_t vu __attribute__((vector_size(64)));
 typedef __mmask16 vm;
 typedef struct vd2 {
     __m512d a, b;

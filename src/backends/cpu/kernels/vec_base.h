@@ -6,6 +6,7 @@
 enum { VW = 4 };
 typedef float vf __attribute__((vector_size(16)));
 typedef int32_t vi __attribute__((vector_size(16)));
+typedef uint32_t vu __attribute__((vector_size(16)));
 typedef vi vm; /* all bits of a lane set or clear */
 typedef double vd_half __attribute__((vector_size(16)));
 typedef struct vd2 {
@@ -51,11 +52,11 @@ VEC_INLINE vf vtof(vi a) { return __builtin_convertvector(a, vf); }
 /* p 2^n in two steps, so that n from -252 to 254 needs no care and a denormal result is rounded once. */
 VEC_INLINE vf vldexp(vf p, vf n) {
     vi k = vtoi(n), h = k >> 1;
-    return (vf)((h + 127) << 23) * ((vf)((k - h + 127) << 23) * p);
+    return (vf)((vu)(h + 127) << 23) * ((vf)((vu)(k - h + 127) << 23) * p);
 }
 /* As vldexp, if the result is normal. A NaN in both p and n stays: it converts to 2^31, which is shifted out.
  */
-VEC_INLINE vf vldexp_normal(vf p, vf n) { return (vf)((vi)p + (vtoi(n) << 23)); }
+VEC_INLINE vf vldexp_normal(vf p, vf n) { return (vf)((vu)p + ((vu)vtoi(n) << 23)); }
 VEC_INLINE float vhsum(vf a) { return (a[0] + a[2]) + (a[1] + a[3]); }
 VEC_INLINE float vhmax(vf a) {
     float x = a[0] > a[2] ? a[0] : a[2], y = a[1] > a[3] ? a[1] : a[3];

@@ -61,7 +61,7 @@ VEC_INLINE vf vexp_weight(vf x) {
 VEC_INLINE vf vlog(vf x) {
     vm tiny = vlt(x, vset1(1.17549435e-38f));
     vf s = vsel(tiny, x * vset1(8388608.0f), x); /* denormals times 2^23 */
-    vi b = (vi)s - 0x3f3504f3;                   /* steps at sqrt(1/2) */
+    vi b = (vi)((vu)s - 0x3f3504f3u);            /* steps at sqrt(1/2) */
     vf e = vtof(b >> 23);
     vf f = (vf)((b & 0x007fffff) + 0x3f3504f3) - vset1(1.0f);
     e = vsel(tiny, e - vset1(23.0f), e);
