@@ -104,7 +104,7 @@ ASC_EXPAND(iq2_s) { /* d, index low bytes [32], sign bytes [32], index high 2 bi
     for (int64_t b = 0; b < n / 256; b++, p += 82, dst += 256) {
         scales_iq2(p + 74, asc_load_f16(p), &s);
         for (int g = 0; g < 32; g++) {
-            unsigned idx = p[2 + g] | (p[66 + g / 4] >> g % 4 * 2 & 3u) << 8;
+            unsigned idx = p[2 + g] | ((unsigned)p[66 + g / 4] >> (g % 4 * 2) & 3u) << 8;
             s.words[g] = negate(values_iq2(asc_grid_iq2_s[idx]), p[34 + g]);
         }
         finish(&s, 0, dst);
