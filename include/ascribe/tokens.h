@@ -63,6 +63,8 @@ typedef struct asc_tokenize_options {
      * as the messages inside a rendered chat template. */
     const asc_span *plain;
     size_t n_plain;
+    /* The text goes on where another ended: no space is put before it, whatever add_space_prefix says. */
+    bool continues;
 } asc_tokenize_options;
 
 /* Splits text into tokens. opts NULL = all defaults. Bytes that are not UTF-8 count as U+FFFD, one for each

@@ -23,58 +23,66 @@ static asc_status text_of(asc_job *j, const int32_t *ids, size_t n, char **out, 
     return st;
 }
 
-/* Written together, prompt and target may split into other tokens than apart; then the model never sees the
- * seam that the score is about, so it is refused. Only for a prompt given as text. */
-static asc_status check_seam(asc_job *j, asc_view target, const asc_token *t, size_t n, const char *what) {
+static asc_status merges(asc_job *j, const char *what) {
+    bool space = j->req->prompt.len > 0 && j->req->prompt.ptr[j->req->prompt.len - 1] == ' ';
+    ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "the %s's tokens merge with the prompt's last token", what);
+    return asc_hint(j->ctx,
+                    space ? "move the space: end the prompt without it and begin the target with it"
+                          : "begin the %s at a token border (often with a space), or give token ids",
+                    what);
+}
+
+/* The tokens that follow the prompt's when both are written as one text. Apart they may be others: some
+ * tokenizers put a space before each text, and letters at the seam may join. Where they join, the model never
+ * sees the seam that the score is about, so it is refused. */
+static asc_status behind_prompt(asc_job *j, asc_view text, const char *what, asc_token **out, size_t *first,
+                                size_t *n) {
     asc_ctx *ctx = j->ctx;
-    if (j->req->prompt.ptr == NULL || asc_tokenizer_get_info(asc_model_tokenizer(j->m)).add_space_prefix)
-        return ASC_OK;
+    const asc_tokenizer *tk = asc_model_tokenizer(j->m);
+    asc_tokenizer_info info = asc_tokenizer_get_info(tk);
     asc_strbuf both;
-    asc_token *all = NULL;
-    size_t n_all = 0;
     asc_strbuf_init(&both, ctx);
     asc_strbuf_addv(&both, j->req->prompt);
-    asc_strbuf_addv(&both, target);
+    asc_strbuf_addv(&both, text);
     asc_status st = asc_strbuf_status(&both);
     asc_tokenize_options o = {.struct_size = sizeof o, .add_bos_eos = true};
-    if (st == ASC_OK)
-        st = asc_tokenize(ctx, asc_model_tokenizer(j->m), asc_strbuf_view(&both), &o, &all, &n_all);
-    if (st == ASC_OK) {
-        size_t p = j->r->n_prompt;
-        bool same = n_all >= p + n && (p == 0 || all[p - 1].id == j->r->prompt_ids[p - 1]);
-        for (size_t i = 0; same && i < n; i++) same = all[p + i].id == t[i].id;
-        if (!same) {
-            bool space = j->req->prompt.len > 0 && j->req->prompt.ptr[j->req->prompt.len - 1] == ' ';
-            st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the %s's tokens merge with the prompt's last token",
-                          what);
-            asc_hint(ctx,
-                     space ? "move the space: end the prompt without it and begin the target with it"
-                           : "begin the %s at a token border (often with a space), or give token ids",
-                     what);
-        }
-    }
-    asc_tokens_free(ctx, all);
+    if (st == ASC_OK) st = asc_tokenize(ctx, tk, asc_strbuf_view(&both), &o, out, n);
+    if (st == ASC_OK && info.add_eos && info.eos >= 0 && *n > 0) --*n; /* the end token behind the text */
+    size_t p = j->r->n_prompt;
+    *first = p;
+    bool same = st == ASC_OK && *n > p && (*out)[p].start == j->req->prompt.len;
+    for (size_t i = 0; same && i < p; i++) same = (*out)[i].id == j->r->prompt_ids[i];
+    if (st == ASC_OK && !same) st = merges(j, what);
     asc_strbuf_deinit(&both);
     return st;
 }
 
 static asc_status from_text(asc_job *j, asc_view text, const char *what, int32_t **out, size_t *out_n) {
     asc_ctx *ctx = j->ctx;
+    const asc_tokenizer *tk = asc_model_tokenizer(j->m);
     asc_token *t = NULL;
-    size_t n = 0;
-    asc_status st = asc_tokenize(ctx, asc_model_tokenizer(j->m), text, NULL, &t, &n);
-    if (st == ASC_OK && n == 0) {
+    size_t first = 0, n = 0;
+    asc_status st = ASC_OK;
+    *out = NULL;
+    *out_n = 0;
+    if (text.len > 0 && j->req->prompt.ptr != NULL) {
+        st = behind_prompt(j, text, what, &t, &first, &n);
+    } else if (text.len > 0) { /* a new text begins behind a control token only */
+        bool control = asc_token_get_type(tk, j->r->prompt_ids[j->r->n_prompt - 1]) == ASC_TOKEN_CONTROL;
+        asc_tokenize_options o = {.struct_size = sizeof o, .continues = !control};
+        st = asc_tokenize(ctx, tk, text, &o, &t, &n);
+    }
+    if (st == ASC_OK && n == first) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the %s is empty", what);
         st = asc_hint(ctx,
                       "give at least one character, or leave it out to explain the model's own next token");
     }
-    if (st == ASC_OK) st = check_seam(j, text, t, n, what);
-    int32_t *ids = st == ASC_OK ? asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *ids) : NULL;
+    int32_t *ids = st == ASC_OK ? asc_calloc(ctx, ASC_MEM_GENERAL, n - first, sizeof *ids) : NULL;
     if (st == ASC_OK && ids == NULL) st = ASC_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; st == ASC_OK && i < n; i++) ids[i] = t[i].id;
+    for (size_t i = first; st == ASC_OK && i < n; i++) ids[i - first] = t[i].id;
     asc_tokens_free(ctx, t);
     *out = ids;
-    *out_n = st == ASC_OK ? n : 0;
+    *out_n = st == ASC_OK ? n - first : 0;
     return st;
 }
 
@@ -139,7 +147,8 @@ asc_status asc_job_targets(asc_job *j) {
     } else if (!q->dry_run) {
         ASC_TRY(copy_ids(j, &r->top[0].id, 1, &r->target_ids, &r->n_target));
     } else { /* a price does not depend on which tokens they are; the model stops at its context */
-        size_t n = q->generate > 0 ? q->generate : 1, room = (size_t)j->m->decoder.cfg.context + 1 - r->n_prompt;
+        size_t n = q->generate > 0 ? q->generate : 1,
+               room = (size_t)j->m->decoder.cfg.context + 1 - r->n_prompt;
         if (n > room) n = room;
         r->target_ids = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *r->target_ids);
         if (r->target_ids == NULL) return ASC_RESOURCE_EXHAUSTED;

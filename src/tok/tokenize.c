@@ -80,7 +80,7 @@ static asc_status run(job *j) {
     size_t pos = 0, span = 0, at = 0;
     const asc_tokenizer_info *f = &j->tk->info;
     if (j->opts.add_bos_eos && f->add_bos && f->bos >= 0) ASC_TRY(add_special(j, f->bos, 0));
-    j->prefix = f->add_space_prefix && j->text.len > 0;
+    j->prefix = f->add_space_prefix && j->text.len > 0 && !j->opts.continues;
     for (;;) {
         int32_t id = next_special(j, pos, &span, &at);
         bool user = id >= 0 && j->tk->pieces.type[id] == ASC_TOKEN_USER_DEFINED;

@@ -127,9 +127,54 @@ static void price_of_a_long_answer(void **state) {
     test_ctx_end(ctx);
 }
 
+/* A target is what follows the prompt in one text. This tokenizer puts a space before every text it is given,
+ * which must not come between the two; a prompt of ids goes on in the same way. */
+static void targets_continue_the_prompt(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    asc_model *m = NULL;
+    asc_token *t = NULL;
+    size_t n = 0, n_prompt = 0;
+    assert_ok(ctx, asc_model_open(ctx, test_data(MODEL), NULL, &m));
+    const asc_tokenizer *tk = asc_model_tokenizer(m);
+    assert_true(asc_tokenizer_get_info(tk).add_space_prefix);
+    asc_tokenize_options o = {.struct_size = sizeof o, .add_bos_eos = true};
+    assert_ok(ctx, asc_tokenize(ctx, tk, asc_view_of("The end"), &o, &t, &n_prompt));
+    asc_tokens_free(ctx, t);
+    assert_ok(ctx, asc_tokenize(ctx, tk, asc_view_of("The end the"), &o, &t, &n));
+    assert_true(n > n_prompt);
+    int32_t all[64];
+    for (size_t i = 0; i < n; i++) all[i] = t[i].id;
+    asc_tokens_free(ctx, t);
+    for (int by_ids = 0; by_ids < 2; by_ids++) {
+        asc_result *r = NULL;
+        asc_request q = {
+            .struct_size = sizeof q, .target = asc_view_of(" the"), .versus = asc_view_of(" the the")};
+        if (by_ids) {
+            q.prompt_ids = all;
+            q.n_prompt_ids = n_prompt;
+        } else {
+            q.prompt = asc_view_of("The end");
+        }
+        assert_ok(ctx, run(m, &q, &r));
+        assert_int_equal(r->n_target, n - n_prompt);
+        assert_memory_equal(r->target_ids, all + n_prompt, (n - n_prompt) * sizeof *all);
+        assert_string_equal(r->target, " the");
+        assert_string_equal(r->versus, " the the");
+        asc_result_destroy(ctx, r);
+    }
+    asc_request q = {
+        .struct_size = sizeof q, .prompt = asc_view_of("The end t"), .target = asc_view_of("he")};
+    refused(ctx, m, q, "merge");
+    q.target = asc_view_make("", 0);
+    refused(ctx, m, q, "empty");
+    asc_model_close(m);
+    test_ctx_end(ctx);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(senseless_values),
-                                       cmocka_unit_test(options_without_effect_are_said),
-                                       cmocka_unit_test(price_of_a_long_answer)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(targets_continue_the_prompt), cmocka_unit_test(senseless_values),
+        cmocka_unit_test(options_without_effect_are_said), cmocka_unit_test(price_of_a_long_answer)};
     return cmocka_run_group_tests_name("request", tests, NULL, NULL);
 }
