@@ -133,7 +133,7 @@ def rule_forbidden_calls(files):
 def rule_unique_names(files):
     seen = {}
     for path in files:
-        if not is_code(path) or path.startswith("include/"):
+        if not is_code(path) or path.startswith(("include/", "examples/")):
             continue
         name = os.path.basename(path)
         if name in seen:

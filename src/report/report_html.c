@@ -102,6 +102,12 @@ static asc_text *joined_style(page *p) {
     return s;
 }
 
+/* For a heading: the blank before a word is told below, with the numbers. */
+static asc_view without_blank(const char *text, size_t len) {
+    bool blank = len > 1 && text[0] == ' ';
+    return asc_view_make(text + blank, len - blank);
+}
+
 static void put_head(page *p) {
     asc_text *t = p->t, *style = joined_style(p);
     if (style == NULL) return;
@@ -120,10 +126,10 @@ static void put_head(page *p) {
     asc_text_add(t, asc_text_view(style));
     asc_text_destroy(style);
     asc_text_adds(t, "</style>\n</head>\n<body>\n<header>\n<h1>What drove the answer ");
-    put_piece(t, asc_view_make(r->target, r->target_len));
+    put_piece(t, without_blank(r->target, r->target_len));
     if (r->n_versus > 0) {
         asc_text_adds(t, " rather than ");
-        put_piece(t, asc_view_make(r->versus, r->versus_len));
+        put_piece(t, without_blank(r->versus, r->versus_len));
     }
     asc_text_addf(t, "?</h1>\n<p class=\"sub\">%s over %zu %s%s; ", r->method, r->n_features,
                   asc_feature_word(r), r->n_features == 1 ? "" : "s");
@@ -163,13 +169,12 @@ static void put_banners(page *p) {
     }
 }
 
-static void put_tip(page *p, const asc_feature *f, bool text) {
+static void put_tip(page *p, const asc_feature *f) {
     char score[32], error[32];
     const char *unit = asc_report_unit(p->r);
-    if (text) {
-        put_attribute(p->t, asc_feature_shown(p->rep, f));
-        asc_text_adds(p->t, ": ");
-    }
+    asc_text_adds(p->t, "\xe2\x80\x9c");
+    put_attribute(p->t, asc_feature_shown(p->rep, f));
+    asc_text_adds(p->t, "\xe2\x80\x9d ");
     snprintf(score, sizeof score, "%+.9g", f->score);
     asc_figure(f->error, false, error);
     asc_text_addf(p->t, "%s%s%s", isfinite(f->score) ? score : "unknown", unit[0] != '\0' ? " " : "", unit);
@@ -182,9 +187,9 @@ static void put_word(page *p, const asc_feature *f, size_t from) {
     asc_text_adds(t, "<span class=\"f");
     if (step != 0) asc_text_addf(t, " %c%d", step < 0 ? 'n' : 'p', abs(step));
     asc_text_adds(t, "\" tabindex=\"0\" role=\"note\" data-tip=\"");
-    put_tip(p, f, true);
+    put_tip(p, f);
     asc_text_adds(t, "\" aria-label=\"");
-    put_tip(p, f, true);
+    put_tip(p, f);
     asc_text_adds(t, "\">");
     put_shown(t, asc_view_make(p->r->prompt + from, f->end - from), true, true);
     asc_text_adds(t, "</span>");

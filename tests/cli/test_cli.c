@@ -1,6 +1,6 @@
 /* test_cli.c - what the commands print: JSON that parses, the same numbers twice, stdin, colours,
  * environment, rerun, help. */
-#include "program.h"
+#include "run_program.h"
 #include <math.h>
 
 static asc_json *parse(asc_ctx *ctx, const char *text, size_t len) {

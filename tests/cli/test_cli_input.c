@@ -1,6 +1,6 @@
 /* test_cli_input.c - every kind of bad input: the exit code, and a message that names the thing and the
  * remedy. */
-#include "program.h"
+#include "run_program.h"
 
 static void test_wrong_use(void **state) {
     static const char *const cases[][2] = {

@@ -79,6 +79,20 @@ static void test_json_schema(void **state) {
         i++;
     }
     assert_int_equal(i, sizeof schema / sizeof *schema);
+    /* The page has the same keys in the same order, each in a row of its first table. */
+    if (getenv("ASC_SOURCE_ROOT") != NULL) {
+        char path[4096], row[64];
+        snprintf(path, sizeof path, "%s/docs/formats/result.md", getenv("ASC_SOURCE_ROOT"));
+        asc_text *doc = text_of(ctx);
+        assert_ok(ctx, asc_text_read(doc, path, 1 << 20));
+        const char *at = asc_text_view(doc).ptr;
+        for (size_t k = 0; k < sizeof schema / sizeof *schema; k++) {
+            snprintf(row, sizeof row, "\n| `%s` |", schema[k].key);
+            at = strstr(at, row);
+            if (at == NULL) fail_msg("%s is not in its place in %s", schema[k].key, path);
+        }
+        asc_text_destroy(doc);
+    }
     const asc_json *features = asc_json_get(j, "features");
     assert_int_equal(asc_json_len(features), 3);
     for (size_t k = 0; k < sizeof feature_schema / sizeof *feature_schema; k++)

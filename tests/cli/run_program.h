@@ -1,4 +1,4 @@
-/* program.h - runs the built program through a shell and keeps what it printed. */
+/* run_program.h - runs the built program through a shell and keeps what it printed. */
 #ifndef ASC_TEST_PROGRAM_H
 #define ASC_TEST_PROGRAM_H
 
