@@ -22,6 +22,7 @@ static asc_status from_errno(asc_ctx *ctx, int err, const char *what, const char
     ASC_FAIL(ctx, code, "cannot %s '%s': %s", what, path, strerror(err));
     if (err == ENOENT) asc_hint(ctx, "check the path");
     if (err == EACCES || err == EPERM) asc_hint(ctx, "check the permissions of the file and its folder");
+    if (err == ENOMEM) asc_hint(ctx, "free memory, or raise the process's limit (ulimit -v)");
     if (err == EROFS) asc_hint(ctx, "write to a folder that is not read-only");
     if (err == ENOSPC || err == EDQUOT || err == EFBIG) asc_hint(ctx, "free disk space or write elsewhere");
     return code;

@@ -25,7 +25,8 @@ static void on_interrupt(int sig) {
     asc_cancel(running);
 }
 
-/* A mapped page behind the file's new end was touched: nothing can be computed any more. Only calls that are safe here. */
+/* A mapped page behind the file's new end was touched: nothing can be computed any more. Only calls that are
+ * safe here. */
 static void on_bus_error(int sig) {
     (void)sig;
     ssize_t n = write(STDERR_FILENO, watched, strlen(watched));
@@ -33,11 +34,12 @@ static void on_bus_error(int sig) {
     _exit(EXIT_INPUT);
 }
 
-/* A file that is opened while 0, 1 or 2 is closed would get that number and be taken for a standard stream. The
- * stand-ins are open the wrong way round: using them still fails as it should. */
+/* A file that is opened while 0, 1 or 2 is closed would get that number and be taken for a standard stream.
+ * The stand-ins are open the wrong way round: using them still fails as it should. */
 void cli_keep_streams(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) _exit(EXIT_INTERNAL);
+        if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            _exit(EXIT_INTERNAL);
     }
 }
 
@@ -99,12 +101,16 @@ bool cli_progress(void *self, const char *what, double done, double total) {
 }
 
 int cli_open_context(cli *c) {
-    asc_ctx_options o = {.struct_size = sizeof o, .progress = cli_progress, .device = c->value[OPT_DEVICE],
-                         .mode = c->value[OPT_MODE], .isa = c->value[OPT_ISA]};
+    asc_ctx_options o = {.struct_size = sizeof o,
+                         .progress = cli_progress,
+                         .device = c->value[OPT_DEVICE],
+                         .mode = c->value[OPT_MODE],
+                         .isa = c->value[OPT_ISA]};
     size_t threads, seed;
     int rc;
     if ((rc = cli_size(c, OPT_THREADS, 0, &threads)) != EXIT_DONE) return rc;
-    if (cli_has(c, OPT_THREADS) && (threads == 0 || threads > 1024)) return cli_usage("--threads is from 1 to 1024");
+    if (cli_has(c, OPT_THREADS) && (threads == 0 || threads > 1024))
+        return cli_usage("--threads is from 1 to 1024");
     if ((rc = cli_size(c, OPT_SEED, 0, &seed)) != EXIT_DONE) return rc;
     o.n_threads = (int)threads;
     o.seed = seed;
@@ -152,7 +158,8 @@ static int exit_code(asc_status st) {
     }
 }
 
-/* File names and texts in a message are other people's: they are shown, not obeyed. False: no memory for it. */
+/* File names and texts in a message are other people's: they are shown, not obeyed. False: no memory for it.
+ */
 static bool say(cli *c, const char *message, const char *hint) {
     asc_text *t = NULL;
     cli_clear_progress();
@@ -176,7 +183,8 @@ int cli_error(cli *c, asc_status st) {
     const char *message = c->ctx != NULL ? asc_error_message(c->ctx) : "";
     const char *hint = c->ctx != NULL ? asc_error_hint(c->ctx) : "";
     if (message[0] == '\0' || !say(c, message, hint))
-        fprintf(stderr, "ascribe: %s\n", st == ASC_RESOURCE_EXHAUSTED ? "out of memory" : asc_status_name(st));
+        fprintf(stderr, "ascribe: %s\n",
+                st == ASC_RESOURCE_EXHAUSTED ? "out of memory" : asc_status_name(st));
     return exit_code(st);
 }
 
@@ -206,10 +214,13 @@ int cli_write_json(cli *c, asc_text *t) {
 
 /* The file that the output at s would replace although the command reads it, or NULL. */
 static const char *input_at(const cli *c, const struct stat *s) {
-    const char *const inputs[] = {c->n_operands > 0 ? c->operand[0] : NULL, c->value[OPT_PROMPT_FILE], c->value[OPT_CHAT]};
+    const char *const inputs[] = {c->n_operands > 0 ? c->operand[0] : NULL, c->value[OPT_PROMPT_FILE],
+                                  c->value[OPT_CHAT]};
     struct stat in;
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
-        if (inputs[i] != NULL && stat(inputs[i], &in) == 0 && in.st_dev == s->st_dev && in.st_ino == s->st_ino) return inputs[i];
+        if (inputs[i] != NULL && stat(inputs[i], &in) == 0 && in.st_dev == s->st_dev &&
+            in.st_ino == s->st_ino)
+            return inputs[i];
     }
     return NULL;
 }
@@ -222,20 +233,24 @@ int cli_check_output(cli *c, cli_option_id o) {
     if (path[0] == '\0') return cli_usage("--%s needs the name of a file", cli_options[o].name);
     bool exists = stat(path, &s) == 0;
     if (exists && S_ISDIR(s.st_mode)) {
-        fprintf(stderr, "ascribe: cannot write '%s': it is a directory\n  try: name a file inside it\n", path);
+        fprintf(stderr, "ascribe: cannot write '%s': it is a directory\n  try: name a file inside it\n",
+                path);
         return EXIT_INPUT;
     }
     if (exists && !S_ISREG(s.st_mode)) return EXIT_DONE;
     if (exists && input_at(c, &s) != NULL) {
-        fprintf(stderr, "ascribe: '%s' is read by this command and would be overwritten\n  try: another name for --%s\n", path,
-                cli_options[o].name);
+        fprintf(
+            stderr,
+            "ascribe: '%s' is read by this command and would be overwritten\n  try: another name for --%s\n",
+            path, cli_options[o].name);
         return EXIT_INPUT;
     }
     const char *slash = strrchr(path, '/');
-    snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1, slash == NULL ? "." : path);
+    snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
+             slash == NULL ? "." : path);
     if (access(folder, W_OK | X_OK) == 0) return EXIT_DONE;
-    fprintf(stderr, "ascribe: cannot write '%s': %s\n  try: a folder that exists and that you may write to\n", path,
-            strerror(errno));
+    fprintf(stderr, "ascribe: cannot write '%s': %s\n  try: a folder that exists and that you may write to\n",
+            path, strerror(errno));
     return EXIT_INPUT;
 }
 

@@ -198,7 +198,9 @@ asc_status asc_text_write(asc_text *t, const char *path) {
         if (n < 0) {
             st = errno == ENOSPC ? ASC_RESOURCE_EXHAUSTED : ASC_UNAVAILABLE;
             ASC_FAIL(t->ctx, st, "cannot write standard output: %s", strerror(errno));
-            return asc_hint(t->ctx, errno == ENOSPC ? "free disk space or write elsewhere" : "");
+            return asc_hint(t->ctx, st == ASC_RESOURCE_EXHAUSTED
+                                        ? "free disk space or write elsewhere"
+                                        : "give standard output a place, or name a file");
         }
         v.ptr += n;
         v.len -= (size_t)n;
