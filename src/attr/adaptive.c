@@ -14,7 +14,7 @@
 
 enum { FIRST_POINTS = 17, ROUGH_POINTS = 65, LEAST_POINTS = 6, ROUND = 16 };
 static const double SHARE_OF_WORST = 0.3; /* intervals under this share of the worst wait for a later round */
-static const double BOUND_FACTOR = 2.5;   /* see error_of */
+static const double BOUND_FACTOR = 2.2;   /* see add_up */
 
 typedef struct work {
     asc_ctx *ctx;
@@ -74,7 +74,10 @@ static size_t fill_in(work *w) {
     return more;
 }
 
-/* Adds up all intervals; sets key[] and the figures in w. */
+/* Adds up all intervals. The bound of a component is BOUND_FACTOR times the root of the sum of squares over
+ * the intervals, whose errors have signs of their own, of: the difference of the two rules, scaled up where
+ * the residual exceeds it, and the noise. The factor is fitted (docs/SPEED.md). Sets key[] and the figures in
+ * w. */
 static asc_status add_up(work *w) {
     asc_path_points *p = &w->points;
     size_t dim = p->dim;
@@ -89,9 +92,10 @@ static asc_status add_up(work *w) {
         double middle = 0.5 * (v.from + v.to);
         double noise =
             w->opts->noise * 0.5 * (p->top[p->order[i]] + p->top[p->order[i + 1]]) * (v.to - v.from);
-        double indicator = fmax(v.largest, fabs(v.residual));
-        bool rough = v.largest > noise ||
-                     fabs(v.residual) > 2.0 * noise * sqrt((double)dim); /* of a sum of dim noises */
+        double missed = fmax(fabs(v.residual) - 2.0 * w->opts->value_noise, 0.0);
+        double indicator = fmax(v.largest, missed);
+        bool rough =
+            v.largest > noise || missed > 2.0 * noise * sqrt((double)dim); /* of a sum of dim noises */
         bool splits = v.from < middle && middle < v.to && rough;
         w->key[i] = splits ? indicator : 0.0;
         w->noise += noise * noise;
@@ -99,8 +103,8 @@ static asc_status add_up(work *w) {
         w->left_over += v.left_over;
         /* A residual above the differences shows that the points missed something; it is then in the
          * components whose differences are largest, or anywhere when there are none. */
-        double unseen = v.largest > 0.0 ? v.residual / v.largest : 0.0,
-               blind = v.largest > 0.0 ? 0.0 : v.residual * v.residual;
+        double unseen = v.largest > 0.0 ? missed / v.largest : 0.0;
+        double blind = v.largest > 0.0 ? 0.0 : missed * missed;
         for (size_t k = 0; k < dim; k++) {
             double d = w->difference[k];
             w->integral[k] += w->part[k];
@@ -195,7 +199,7 @@ asc_status asc_adaptive_integrate(asc_ctx *ctx, asc_integrand_fn fn, void *self,
               .integral = integral,
               .error = error,
               .start_ns = asc_now_ns()};
-    bool converged = false, confirmed = false;
+    bool converged = false, confirmed = false, stuck = false; /* stuck: nothing but noise is left to halve */
     asc_status st = check(ctx, dim, opts);
     if (st != ASC_OK) return st;
     w.part = asc_calloc(ctx, ASC_MEM_SCRATCH, dim, sizeof *w.part);
@@ -216,19 +220,21 @@ asc_status asc_adaptive_integrate(asc_ctx *ctx, asc_integrand_fn fn, void *self,
         bool fill = w.points.n == FIRST_POINTS && !converged &&
                     affordable(&w, ROUGH_POINTS - FIRST_POINTS) == ROUGH_POINTS - FIRST_POINTS;
         size_t more = fill ? fill_in(&w) : choose(&w);
+        stuck = more == 0 && affordable(&w, 1) > 0;
         if (more == 0) break;
         ASC_TRY(evaluate(&w, more));
     }
     const asc_path_points *p = &w.points;
-    *out = (asc_adaptive_result){.f0 = p->f[p->order[0]],
-                                 .f1 = p->f[p->order[p->n - 1]],
-                                 .residual = w.left_over,
-                                 .largest_error = w.worst_error,
-                                 .noise_floor = w.noise,
-                                 .evaluations = p->n,
-                                 .panels = p->n - 1,
-                                 .converged = converged,
-                                 .estimated_evaluations = converged ? 0.0 : estimate_evaluations(&w)};
+    *out =
+        (asc_adaptive_result){.f0 = p->f[p->order[0]],
+                              .f1 = p->f[p->order[p->n - 1]],
+                              .residual = w.left_over,
+                              .largest_error = w.worst_error,
+                              .noise_floor = w.noise,
+                              .evaluations = p->n,
+                              .panels = p->n - 1,
+                              .converged = converged,
+                              .estimated_evaluations = converged || stuck ? 0.0 : estimate_evaluations(&w)};
 done:
     asc_path_points_deinit(ctx, &w.points);
     asc_free(ctx, w.part);

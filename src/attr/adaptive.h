@@ -15,14 +15,14 @@ typedef struct asc_adaptive_options {
     double tolerance;       /* relative to the largest |component integral| */
     size_t max_evaluations; /* points */
     double max_seconds;     /* 0 = none */
-    double noise; /* floating-point noise of one component of g relative to the largest; panels are not split
-                     below it */
-    size_t batch; /* points worth evaluating together; rounds are filled up to it */
+    double noise;       /* floating-point noise of one component of g, relative to the largest of its point */
+    double value_noise; /* floating-point noise of f, absolute. Panels are not split below these two */
+    size_t batch;       /* points the caller evaluates together; for information, the points do not depend on it */
 } asc_adaptive_options;
 
 typedef struct asc_adaptive_result {
     double f0, f1;        /* the scalar at 0 and 1 */
-    double residual;      /* sum of integrals - (f1 - f0) */
+    double residual;      /* sum of integrals - (f1 - f0), what the corrections of single panels left over */
     double largest_error; /* over the components */
     double noise_floor;   /* absolute, of one component's integral */
     size_t evaluations, panels;

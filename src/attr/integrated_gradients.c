@@ -93,6 +93,7 @@ static asc_status adaptive(asc_job *j) {
                                   j->req->max_evaluations > 0 ? j->req->max_evaluations : DEFAULT_EVALUATIONS,
                               .max_seconds = j->req->max_seconds,
                               .noise = asc_job_gradient_noise(j, 1.0),
+                              .value_noise = asc_job_value_noise(j),
                               .batch = batch};
     st = asc_adaptive_integrate(ctx, integrand, j, r->n_prompt, &o, r->scores, r->score_errors, &a);
     if (st != ASC_OK) return st;

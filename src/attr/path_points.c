@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { WIDE = 6, NARROW = 4 };
-static const double RIDGE = 0.02;
+static const double RIDGE = 0.1;
 
 asc_status asc_path_points_reserve(asc_ctx *ctx, asc_path_points *p, size_t more) {
     size_t n, cells;
