@@ -55,7 +55,7 @@ static void small_models(void **state) {
         asc_result *r = explain(ctx, m, q);
         double worst = compare(r, fixed->scores, &covered);
         all += r->n_prompt;
-        printf("%s: %llu evaluations, true error %.1e, claimed %.1e of the largest score\n", files[f],
+        printf("%s: %llu evaluations, true error %.1e of the largest score, bound %.1e\n", files[f],
                (unsigned long long)r->n_backward, worst, r->error_bound);
         assert_true(r->converged && worst <= 1e-3);
         assert_true(r->n_backward <= 400);
