@@ -7,7 +7,7 @@ scripts/install-deps.sh --full || exit 1
 steps=${*:-gcc clang san valgrind fuzz clone}
 : "${ASC_MODEL:=$PWD/models/SmolLM2-135M-Instruct.Q4_1.gguf}"
 export ASC_MODEL
-tiny=$(find tests/data -name '*.gguf' 2>/dev/null | grep -i llama | sort | head -n 1)
+tiny=$(find tests/data -path '*llama-q4_1*' -name '*.gguf' | head -n 1)
 
 run_gcc() { scripts/build.sh build && scripts/check.sh; }
 
@@ -21,13 +21,17 @@ run_san() {
     UBSAN_OPTIONS=print_stacktrace=1 scripts/run-tests.sh --build build-san -- --timeout-multiplier 10
 }
 
-# One whole explanation of a tiny model. Valgrind's processor has no AVX-512, which also tries that choice; the
-# library's matrix code is made at run time, hence --smc-check.
+# Two whole explanations of a tiny model, forwards only and with gradients. Valgrind's processor has no AVX-512, which
+# also tries that choice; oneDNN's kernels are made at run time, hence --smc-check.
 run_valgrind() {
     [ -n "$tiny" ] || { echo "no tiny model under tests/data"; return 1; }
     scripts/build.sh build || return 1
-    valgrind --quiet --smc-check=all --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=9 \
-        build/ascribe explain "$tiny" --prompt "The capital" --target " of" --threads 1 --json - >/dev/null
+    for options in "" "--method integrated-gradients --rule gauss-legendre --steps 3 --baseline eos"; do
+        # shellcheck disable=SC2086 # options are words
+        valgrind --quiet --smc-check=all --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=9 \
+            build/ascribe explain "$tiny" --prompt "The capital" --target " of" --threads 1 $options --json - >/dev/null ||
+            return 1
+    done
 }
 
 # Each target runs on its seeds and on what earlier runs found; a crash leaves its input in build-fuzz/.
