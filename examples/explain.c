@@ -1,5 +1,5 @@
-/* explain.c - the smallest program that explains an answer: explain MODEL.gguf "The capital of France is" [" Paris"].
- * Build it with: cc explain.c $(pkg-config --cflags --libs ascribe) */
+/* explain.c - the smallest program that explains an answer: explain MODEL.gguf "The capital of France is" ["
+ * Paris"]. Build it with: cc explain.c $(pkg-config --cflags --libs ascribe) */
 #include "ascribe/attr.h"
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,8 @@ int main(int argc, char **argv) {
     asc_request request = {.struct_size = sizeof request, .prompt = {argv[2], strlen(argv[2])}};
     if (argc > 3) request.target = (asc_view){argv[3], strlen(argv[3])}; /* else the model's own next token */
 
-    if (asc_model_open(ctx, argv[1], NULL, &model) != ASC_OK || asc_explain(model, &request, &result) != ASC_OK) {
+    if (asc_model_open(ctx, argv[1], NULL, &model) != ASC_OK ||
+        asc_explain(model, &request, &result) != ASC_OK) {
         rc = fail(ctx);
         goto done;
     }

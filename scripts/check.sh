@@ -8,6 +8,6 @@ if [ -z "${ASC_MODEL-}" ]; then
     ASC_MODEL=$PWD/models/SmolLM2-135M-Instruct.Q4_1.gguf
     scripts/fetch-model.sh || note="The model could not be fetched, so the tests that need it were skipped."
 fi
-export ASC_MODEL ASC_LAYOUT=lenient
+export ASC_MODEL
 exec scripts/run-tests.sh --with scripts/test-check-tree.py --with scripts/check-tree.py --with scripts/test-install.sh \
     --note "$note"

@@ -94,8 +94,8 @@ void asc_buffer_release(asc_ctx *ctx, asc_buffer *b);
 /* Drops everything recorded behind a computed tensor: it becomes a leaf. */
 void asc_tensor_detach(asc_tensor *t);
 
-/* The values that `roots` were recorded from, roots included, by rising id (inputs before uses). Each node's mark is
- * set to `mark` and its slot to its index; another walk re-uses both fields. */
+/* The values that `roots` were recorded from, roots included, by rising id (inputs before uses). Each node's
+ * mark is set to `mark` and its slot to its index; another walk re-uses both fields. */
 typedef struct asc_walk {
     asc_tensor **nodes; /* not counted references */
     size_t n, cap;

@@ -41,12 +41,12 @@ static void test_same_twice(void **state) {
     program *p = *state;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         char command[1024];
-        snprintf(
-            command, sizeof command,
-            "$A explain $L --prompt 'The capital of France' --json a.json --quiet --threads 2; "
-            "$A explain $L --prompt 'The capital of France' --json b.json --quiet %s; "
-            "for f in a b; do grep -vE 'seconds|flops|peak_bytes|\"threads\"|\"mode\"' $f.json >$f; done; cmp a b",
-            i == 0 ? "--threads 2" : others[i]);
+        snprintf(command, sizeof command,
+                 "$A explain $L --prompt 'The capital of France' --json a.json --quiet --threads 2; "
+                 "$A explain $L --prompt 'The capital of France' --json b.json --quiet %s; "
+                 "for f in a b; do grep -vE 'seconds|flops|peak_bytes|\"threads\"|\"mode\"' $f.json >$f; "
+                 "done; cmp a b",
+                 i == 0 ? "--threads 2" : others[i]);
         program_expect(p, 0, NULL, command);
     }
 }

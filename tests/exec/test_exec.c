@@ -201,7 +201,8 @@ static void memory_runs_out(void **state) {
     bool finished = false;
     for (long k = 1; !finished && k < 2000; k++) {
         test_alloc a = {.fail_at = k};
-        asc_ctx_options o = {.struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a, .n_threads = 1};
+        asc_ctx_options o = {
+            .struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a, .n_threads = 1};
         asc_ctx *ctx;
         asc_status st = asc_ctx_create(&o, &ctx);
         if (st == ASC_OK) {

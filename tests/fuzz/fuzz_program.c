@@ -1,4 +1,5 @@
-/* fuzz_program.c - the program parser: whatever is taken must verify, print, and parse back to the same text. */
+/* fuzz_program.c - the program parser: whatever is taken must verify, print, and parse back to the same text.
+ */
 #include "program.h"
 #include "view.h"
 #include <stdlib.h>
