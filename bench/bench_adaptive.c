@@ -3,9 +3,9 @@
  *
  * usage: bench_adaptive MODEL.gguf smollm2_attr.jsonl [case] [tolerance ...]      (default: every case, 0.01)
  * For each case with an `ig_limit`: the path from the end-of-text baseline, and the segments above 1e-3 of
- * the path from the zero baseline. Each tolerance prints the adaptive rule, and Gauss-Legendre and midpoint
- * with as many nodes. Columns: gradient evaluations, seconds, error that the rule claims and true error (of
- * the largest score), scores under their bound.
+ * the path from the zero baseline. Without tolerances, Gauss-Legendre and midpoint with as many nodes follow.
+ * Columns: gradient evaluations, seconds, error that the rule claims and true error (of the largest score),
+ * scores under their bound.
  */
 #include "adaptive.h"
 #include "file.h"
@@ -71,7 +71,7 @@ static asc_status fixed_rule(piece *p, asc_rule rule, size_t n, const asc_json *
     return st;
 }
 
-static asc_status one_piece(piece *p, const asc_json *want, double tolerance) {
+static asc_status one_piece(piece *p, const asc_json *want, double tolerance, bool fixed_too) {
     asc_ctx *ctx = p->job->ctx;
     size_t dim = p->job->r->n_prompt, covered;
     double integral[MOST], error[MOST], largest = 0.0;
@@ -90,6 +90,7 @@ static asc_status one_piece(piece *p, const asc_json *want, double tolerance) {
            tolerance, r.converged ? "      " : "(open)", r.evaluations, seconds_since(start),
            r.largest_error / largest, e, covered, dim, r.noise_floor / largest);
     fflush(stdout);
+    if (!fixed_too) return ASC_OK;
     st = fixed_rule(p, ASC_RULE_GAUSS_LEGENDRE, r.evaluations, want);
     return st == ASC_OK ? fixed_rule(p, ASC_RULE_RIEMANN_MIDDLE, r.evaluations, want) : st;
 }
@@ -127,7 +128,8 @@ static asc_status one_limit(asc_model *m, const asc_json *line, const asc_json *
         piece p = {&j, zero ? pow(10.0, from) : 0.0, zero ? pow(10.0, to) : 1.0};
         printf("  baseline %.*s, alpha %g to %g\n", (int)base.len, base.ptr, p.from, p.to);
         for (int t = 0; st == ASC_OK && t < (n > 0 ? n : 1); t++)
-            st = one_piece(&p, asc_json_get(part, "scores"), n > 0 ? strtod(tolerances[t], NULL) : 0.01);
+            st = one_piece(&p, asc_json_get(part, "scores"), n > 0 ? strtod(tolerances[t], NULL) : 0.01,
+                           n <= 0);
     }
     asc_job_deinit(&j);
     return st;
