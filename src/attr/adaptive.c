@@ -96,7 +96,7 @@ static asc_status add_up(work *w) {
         double indicator = fmax(v.largest, missed);
         bool rough =
             v.largest > noise || missed > 2.0 * noise * sqrt((double)dim); /* of a sum of dim noises */
-        bool splits = v.from < middle && middle < v.to && rough;
+        bool splits = v.from < middle && middle < v.to && v.to - v.from > w->opts->narrowest && rough;
         w->key[i] = splits ? indicator : 0.0;
         w->noise += noise * noise;
         w->residual += v.residual;
@@ -128,8 +128,15 @@ static bool good_enough(const work *w) {
     return w->worst_error <= allowed && fabs(w->residual) <= allowed;
 }
 
-/* Writes the midpoints of the worst intervals behind the points; returns how many. */
-static size_t choose(work *w) {
+/* An indicator under which an interval cannot matter: if all were so small, their error would be a tenth of
+ * the tolerance. Without it, once the worst intervals can be halved no further, the rounding of the others
+ * would be chased. */
+static double negligible(const work *w) {
+    return 0.1 / BOUND_FACTOR * w->opts->tolerance * w->largest / sqrt((double)w->points.n);
+}
+
+/* Writes the midpoints of the worst intervals with keys over `floor` behind the points; returns how many. */
+static size_t choose(work *w, double floor) {
     asc_path_points *p = &w->points;
     size_t room = affordable(w, ROUND), chosen = 0;
     double worst = 0.0;
@@ -137,7 +144,7 @@ static size_t choose(work *w) {
         size_t best = 0;
         for (size_t i = 1; i + 1 < p->n; i++) best = w->key[i] > w->key[best] ? i : best;
         worst = fmax(worst, w->key[best]);
-        if (w->key[best] <= SHARE_OF_WORST * worst) break;
+        if (w->key[best] <= fmax(SHARE_OF_WORST * worst, floor)) break;
         w->key[best] = 0.0;
         p->alpha[p->n + chosen] = 0.5 * (p->alpha[p->order[best]] + p->alpha[p->order[best + 1]]);
     }
@@ -219,7 +226,7 @@ asc_status asc_adaptive_integrate(asc_ctx *ctx, asc_integrand_fn fn, void *self,
         ASC_TRY(asc_path_points_reserve(ctx, &w.points, ROUGH_POINTS));
         bool fill = w.points.n == FIRST_POINTS && !converged &&
                     affordable(&w, ROUGH_POINTS - FIRST_POINTS) == ROUGH_POINTS - FIRST_POINTS;
-        size_t more = fill ? fill_in(&w) : choose(&w);
+        size_t more = fill ? fill_in(&w) : choose(&w, converged ? 0.0 : negligible(&w));
         stuck = more == 0 && affordable(&w, 1) > 0;
         if (more == 0) break;
         ASC_TRY(evaluate(&w, more));

@@ -17,6 +17,7 @@ typedef struct asc_adaptive_options {
     double max_seconds;     /* 0 = none */
     double noise;       /* floating-point noise of one component of g, relative to the largest of its point */
     double value_noise; /* floating-point noise of f, absolute. Panels are not split below these two */
+    double narrowest;   /* intervals up to this width are not halved, f32 cannot follow; 0 = none */
     size_t batch; /* points the caller evaluates together; for information, the points do not depend on it */
 } asc_adaptive_options;
 

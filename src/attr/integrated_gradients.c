@@ -94,6 +94,8 @@ static asc_status adaptive(asc_job *j) {
                               .max_seconds = j->req->max_seconds,
                               .noise = asc_job_gradient_noise(j, 1.0),
                               .value_noise = asc_job_value_noise(j),
+                              /* gradients grow as 1 / alpha towards a zero baseline, and f32 ends at 1e38 */
+                              .narrowest = strcmp(ctx->device_name, "reference") == 0 ? 1e-290 : 1e-30,
                               .batch = batch};
     st = asc_adaptive_integrate(ctx, integrand, j, r->n_prompt, &o, r->scores, r->score_errors, &a);
     if (st != ASC_OK) return st;

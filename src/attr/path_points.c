@@ -10,7 +10,8 @@
  * each other and to their differences. So the residual is shared out along the difference vector d: integral
  * -= beta * residual with beta = d * sum(d) / (sum(d)^2 + RIDGE * |d|^2). This is a control variate: the
  * order of the rule stays, and the ridge keeps beta small where the components' differences cancel in the
- * sum, which then says nothing about the components.
+ * sum, which then says nothing about the components. A residual far above the differences was not caused by
+ * what they saw; no more than MOST_SHARE times the differences is taken off.
  */
 #include "path_points.h"
 #include "alloc.h"
@@ -18,7 +19,7 @@
 #include <string.h>
 
 enum { WIDE = 6, NARROW = 4 };
-static const double RIDGE = 0.1;
+static const double RIDGE = 0.1, MOST_SHARE = 2.0;
 
 asc_status asc_path_points_reserve(asc_ctx *ctx, asc_path_points *p, size_t more) {
     size_t n, cells;
@@ -121,6 +122,7 @@ void asc_path_interval_integrate(const asc_path_points *p, size_t i, double *int
     }
     double below = sum_difference * sum_difference + RIDGE * square;
     double share = below > 0.0 ? sum_difference / below * residual : 0.0;
+    share = fmax(-MOST_SHARE, fmin(MOST_SHARE, share));
     for (size_t k = 0; k < p->dim; k++) integral[k] -= share * difference[k];
     *out = (asc_path_interval){.from = a,
                                .to = b,

@@ -239,6 +239,24 @@ static void noise_stops_the_splitting(void **state) {
     test_ctx_end(ctx);
 }
 
+/* A jump that no halving resolves: reported as not converged, and the halving ends at the width that was
+ * given. */
+static void a_jump_is_not_chased_for_ever(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    path p = single(STEP, 1.0 / 3.0, 1e-40);
+    p.f[p.n++] = (feature){.kind = WAVE, .width = 0.1, .share = {0.5, 0.5}};
+    double q[2], e[2];
+    asc_adaptive_result r;
+    asc_adaptive_options o = {.tolerance = 0.01, .max_evaluations = 5000, .narrowest = 1e-9};
+    assert_ok(ctx, asc_adaptive_integrate(ctx, integrand, &p, 2, &o, q, e, &r));
+    assert_false(r.converged);
+    assert_true(r.evaluations < 400);
+    assert_true(fabs(r.residual + 1.5) < 1e-3);
+    assert_true(e[0] >= 1.5 && e[1] >= 0.5); /* the bounds hold although the points saw nothing */
+    test_ctx_end(ctx);
+}
+
 static void bad_options_and_values(void **state) {
     (void)state;
     asc_ctx *ctx = test_ctx("cpu", NULL);
@@ -287,9 +305,9 @@ static void every_allocation_fails_in_turn(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rough_paths_keep_their_word),   cmocka_unit_test(plain_functions),
-        cmocka_unit_test(same_bits_whatever_the_batch),  cmocka_unit_test(says_when_it_ran_out),
-        cmocka_unit_test(noise_stops_the_splitting),     cmocka_unit_test(bad_options_and_values),
-        cmocka_unit_test(every_allocation_fails_in_turn)};
+        cmocka_unit_test(rough_paths_keep_their_word),  cmocka_unit_test(plain_functions),
+        cmocka_unit_test(same_bits_whatever_the_batch), cmocka_unit_test(says_when_it_ran_out),
+        cmocka_unit_test(noise_stops_the_splitting),    cmocka_unit_test(a_jump_is_not_chased_for_ever),
+        cmocka_unit_test(bad_options_and_values),       cmocka_unit_test(every_allocation_fails_in_turn)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
