@@ -15,7 +15,7 @@ int asc_rule_from_name(const char *name) {
     return -1;
 }
 
-const char *asc_rule_name(asc_rule r) { return (unsigned)r < 6 ? names[r] : NULL; }
+const char *asc_rule_name(asc_rule r) { return (unsigned)r < 6 ? names[r] : "unknown"; }
 
 static void gauss_legendre(size_t n, double *x, double *w) {
     const double pi = 3.14159265358979323846;
