@@ -133,6 +133,7 @@ typedef struct asc_result {
     bool complete;        /* the method promises sum = value - baseline_value */
     double error_bound;   /* largest over the features */
     bool converged;
+    bool refinable;                 /* not converged, but more evaluations would help */
     size_t panels;                  /* adaptive rule */
     double noise_floor;             /* adaptive rule: f32 noise of one score; 0 if not estimated */
     uint64_t n_forward, n_backward; /* evaluations of single prompts */

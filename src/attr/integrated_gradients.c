@@ -59,6 +59,7 @@ static asc_status fixed(asc_job *j, asc_rule rule) {
     for (size_t t = 0; t < p; t++) sum += r->scores[t];
     double gap = fabs(sum - (r->value - r->baseline_value));
     r->converged = gap <= tolerance_of(j) * largest;
+    r->refinable = !r->converged && !(j->baseline == ASC_BASELINE_ZERO && j->m->info.scale_free);
     if (!r->converged)
         ASC_TRY(asc_job_warn(
             j,
@@ -117,13 +118,19 @@ static asc_status adaptive(asc_job *j) {
     r->panels = a.panels;
     r->noise_floor = a.noise_floor;
     if (a.converged) return ASC_OK;
-    char more[96] = "more --max-evaluations";
-    if (a.estimated_evaluations > 0.0)
-        snprintf(more, sizeof more, "--max-evaluations %.0f (an estimate)", a.estimated_evaluations);
+    /* From a zero baseline of a scale-free model no number of evaluations helps (docs/methods.md). */
+    bool hopeless = j->baseline == ASC_BASELINE_ZERO && j->m->info.scale_free;
+    r->refinable = !hopeless;
+    char more[96] = " or another baseline";
+    if (!hopeless && a.estimated_evaluations > 0.0)
+        snprintf(more, sizeof more, ", another baseline, or --max-evaluations %.0f (an estimate)",
+                 a.estimated_evaluations);
+    if (!hopeless && !(a.estimated_evaluations > 0.0))
+        snprintf(more, sizeof more, ", another baseline, or more --max-evaluations");
     return asc_job_warn(
         j,
-        "not converged after %zu gradient evaluations: largest error %.3g of largest score %.3g. What would "
-        "work: feature-ablation, another baseline, or %s",
+        "not converged after %zu gradient evaluations: largest error %.3g of largest score %.3g. "
+        "What would work: feature-ablation%s",
         a.evaluations, a.largest_error, largest_score(r), more);
 }
 

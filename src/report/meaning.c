@@ -130,9 +130,12 @@ void asc_report_error(asc_text *t, const asc_result *r) {
 
 void asc_report_remedy(asc_text *t, const asc_result *r) {
     uint64_t n = r->n_backward > 0 ? r->n_backward : 1;
-    asc_text_addf(t,
-                  "What would work: --method feature-ablation, which needs no convergence; another "
-                  "--baseline (eos, mean, "
-                  "token:ID); or more evaluations: --max-evaluations %llu, about %.0f s here.",
-                  (unsigned long long)(4 * n), ceil(4 * r->seconds));
+    asc_text_adds(
+        t, "What would work: --method feature-ablation, which needs no convergence; another --baseline (eos, "
+           "mean, token:ID)");
+    if (r->refinable) {
+        asc_text_addf(t, "; or more evaluations: --max-evaluations %llu, about %.0f s here",
+                      (unsigned long long)(4 * n), ceil(4 * r->seconds));
+    }
+    asc_text_adds(t, ".");
 }

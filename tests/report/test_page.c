@@ -183,6 +183,7 @@ static void test_not_converged_is_loud(void **state) {
     (void)state;
     fill(&s);
     s.r.converged = false;
+    s.r.refinable = true;
     s.r.method = "integrated-gradients";
     s.r.n_backward = 100;
     s.r.seconds = 10;
@@ -192,6 +193,10 @@ static void test_not_converged_is_loud(void **state) {
     assert_int_equal(count(asc_text_view(t).ptr, "NOT CONVERGED"), 2);
     assert_non_null(strstr(asc_text_view(t).ptr, "feature-ablation"));
     assert_non_null(strstr(asc_text_view(t).ptr, "--max-evaluations 400"));
+    asc_text_clear(t);
+    s.r.refinable = false; /* where no number of evaluations helps, none is suggested */
+    asc_report_text(t, &s.rep, &style);
+    assert_null(strstr(asc_text_view(t).ptr, "--max-evaluations"));
     asc_text_clear(t);
     asc_report_html(ctx, t, &s.rep);
     assert_int_equal(count(asc_text_view(t).ptr, "NOT CONVERGED"), 1);
