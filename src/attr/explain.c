@@ -145,9 +145,7 @@ static asc_status measure_rate(asc_job *j, double *flops_per_second) {
         asc_tensor *x = asc_decoder_embed(&j->m->decoder, ids, 1, 64);
         const asc_layer *w = &j->m->decoder.layers[0];
         asc_tensor *y = asc_gated_mlp(ctx, x, w->w_gate, w->w_up, w->w_down, ASC_GATE_SILU);
-        st = asc_run(ctx, &y, 1);
-        asc_status st2 = asc_scope_end(ctx);
-        if (st == ASC_OK) st = st2;
+        st = asc_scope_close(ctx, asc_run(ctx, &y, 1));
         asc_exec_stats after = asc_exec_stats_of(ctx);
         t = after.seconds - before.seconds;
         flops = after.flops - before.flops;

@@ -5,13 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static asc_status scope_end(asc_ctx *ctx, asc_status st) {
-    asc_error saved = ctx->error;
-    asc_status st2 = asc_scope_end(ctx);
-    if (st != ASC_OK) ctx->error = saved;
-    return st != ASC_OK ? st : st2;
-}
-
 /* Mean row of the embedding table [1,D], in pieces so that the table is never expanded as a whole. */
 static asc_tensor *mean_row(asc_job *j) {
     asc_ctx *ctx = j->ctx;
@@ -27,11 +20,12 @@ static asc_tensor *mean_row(asc_job *j) {
         asc_tensor *part =
             asc_sum(ctx, asc_gather(ctx, d->embed, asc_from_i32(ctx, ASC_SHAPE(n), ids)), 1, axis, true);
         sum = sum == NULL ? part : asc_add(ctx, sum, part);
-        if (asc_run(ctx, &sum, 1) != ASC_OK)
-            return (void)scope_end(ctx, ASC_OK), asc_graph_poison(asc_graph_of(ctx));
-        asc_keep(ctx, sum);
-        asc_tensor_detach(sum);
-        if (scope_end(ctx, ASC_OK) != ASC_OK) return asc_graph_poison(asc_graph_of(ctx));
+        asc_status st = asc_run(ctx, &sum, 1);
+        if (st == ASC_OK) {
+            asc_keep(ctx, sum);
+            asc_tensor_detach(sum);
+        }
+        if (asc_scope_close(ctx, st) != ASC_OK) return asc_graph_poison(asc_graph_of(ctx));
     }
     return asc_scale(ctx, sum, 1.0 / (double)v);
 }
@@ -75,7 +69,7 @@ static asc_status batch_at(asc_job *j, asc_tensor *x, asc_tensor *x0, const doub
     asc_status st = asc_run(ctx, ts, g != NULL ? 2 : 1);
     if (st == ASC_OK) st = asc_read_f64(ctx, ts[0], f, n);
     if (st == ASC_OK && g != NULL) st = asc_read_f64(ctx, ts[1], g, n * (j->r->n_prompt - j->n_prefix));
-    return scope_end(ctx, st);
+    return asc_scope_close(ctx, st);
 }
 
 /* All points in batches. The prefix does not move along the path: its parts of g are 0. */
@@ -123,7 +117,7 @@ asc_status asc_job_path(asc_job *j, const double *alphas, size_t n, double *f, d
     if (c >= WORTH_IT && n > 1 && !j->no_sharing) st = asc_job_prefix_begin(j, j->r->prompt_ids, c);
     if (st == ASC_OK) st = all_points(j, alphas, n, f, g);
     asc_job_prefix_end(j);
-    return scope_end(ctx, st);
+    return asc_scope_close(ctx, st);
 }
 
 typedef struct capture {
@@ -197,5 +191,5 @@ asc_status asc_job_gradient(asc_job *j, const char *norm, double *saliency, doub
     if (st == ASC_OK) st = reduce_all(j, grad, act, norm, saliency, times_input);
     j->r->n_forward++;
     j->r->n_backward++;
-    return scope_end(ctx, st);
+    return asc_scope_close(ctx, st);
 }

@@ -27,11 +27,9 @@ static asc_status price(asc_job *j, size_t len, size_t b, bool with_grad, asc_pl
         ts[1] = asc_sum(ctx, asc_mul(ctx, ts[1], x), 1, axis, false);
     }
     asc_status st = asc_exec_price(ctx, ts, with_grad ? 2 : 1, out);
-    asc_error saved = ctx->error;
-    asc_status st2 = asc_scope_end(ctx);
-    if (st != ASC_OK) ctx->error = saved;
+    st = asc_scope_close(ctx, st);
     asc_free(ctx, ids);
-    return st != ASC_OK ? st : st2;
+    return st;
 }
 
 static size_t bytes_of(const asc_plan *p) { return p->arena_bytes + p->output_bytes + p->scratch_bytes; }
@@ -69,10 +67,7 @@ static asc_status one_batch(asc_job *j, const int32_t *ids, size_t b, size_t len
     asc_scope_begin(ctx);
     asc_tensor *x = asc_decoder_embed(&j->m->decoder, ids, (int64_t)b, (int64_t)len);
     asc_status st = asc_read_f64(ctx, asc_job_scalar(j, x, NULL, NULL), out, b);
-    asc_error saved = ctx->error;
-    asc_status st2 = asc_scope_end(ctx);
-    if (st != ASC_OK) ctx->error = saved;
-    return st != ASC_OK ? st : st2;
+    return asc_scope_close(ctx, st);
 }
 
 /* Tokens that all n prompts begin with and that are worth running once; at least one token of each stays. */
@@ -119,10 +114,7 @@ asc_status asc_job_values(asc_job *j, const int32_t *ids, size_t n, size_t len, 
     asc_status st = c > 0 ? asc_job_prefix_begin(j, ids, c) : ASC_OK;
     if (st == ASC_OK) st = run_batches(j, ids, n, len, out);
     asc_job_prefix_end(j);
-    asc_error saved = ctx->error;
-    asc_status st2 = asc_scope_end(ctx);
-    if (st != ASC_OK) ctx->error = saved;
-    return st != ASC_OK ? st : st2;
+    return asc_scope_close(ctx, st);
 }
 
 /* Error model. A logit is a sum of L residual contributions, each rounded; errors of f32 add like a random

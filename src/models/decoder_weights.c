@@ -187,13 +187,7 @@ asc_status asc_decoder_load(asc_ctx *ctx, const asc_gguf *g, bool expand, asc_de
         bind_layer(&b, &out->layers[l]);
     }
     st = b.st == ASC_OK ? all_used(&b) : b.st;
-    asc_error saved = ctx->error;
-    asc_status st2 = asc_scope_end(ctx);
-    if (st == ASC_OK) {
-        st = st2;
-    } else {
-        ctx->error = saved;
-    }
+    st = asc_scope_close(ctx, st);
     asc_free(ctx, b.used);
     return st;
 }

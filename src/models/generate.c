@@ -49,13 +49,7 @@ static asc_status step(gen *g, const int32_t *ids, int64_t t) {
             asc_tensor_detach(g->kv[l].v);
         }
     }
-    asc_error saved = ctx->error;
-    asc_status st2 = asc_scope_end(ctx);
-    if (st != ASC_OK) {
-        ctx->error = saved;
-    } else {
-        st = st2;
-    }
+    st = asc_scope_close(ctx, st);
     if (st == ASC_OK) g->pos += t;
     asc_free(ctx, all);
     return st;

@@ -206,13 +206,8 @@ asc_status asc_model_logits(asc_model *m, const int32_t *ids, size_t n, size_t n
     asc_tensor *y = asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
     size_t n_out = n_rows * (size_t)d->cfg.n_vocab;
     st = asc_read_f32(ctx, y, out, n_out);
-    asc_error saved = ctx->error;
-    asc_status st2 = asc_scope_end(ctx);
-    if (st != ASC_OK) {
-        ctx->error = saved;
-        return st;
-    }
-    if (st2 != ASC_OK) return st2;
+    st = asc_scope_close(ctx, st);
+    if (st != ASC_OK) return st;
     for (size_t i = 0; i < n_out; i++) {
         if (!isfinite(out[i])) return asc_model_explain_nan(m, "a logit");
     }

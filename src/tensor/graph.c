@@ -152,6 +152,14 @@ asc_status asc_scope_end(asc_ctx *ctx) {
     return asc_graph_take_error(g);
 }
 
+asc_status asc_scope_close(asc_ctx *ctx, asc_status st) {
+    asc_error saved = ctx->error;
+    asc_status own = asc_scope_end(ctx);
+    if (st == ASC_OK) return own;
+    ctx->error = saved;
+    return st;
+}
+
 asc_tensor *asc_keep(asc_ctx *ctx, asc_tensor *t) {
     (void)ctx;
     if (t->poison == ASC_OK) t->keep = true;

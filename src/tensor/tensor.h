@@ -83,6 +83,9 @@ asc_tensor *asc_graph_node(asc_graph *g);
 /* Notes the context's error as the graph's first error (unless there is one) and returns the poisoned tensor.
  */
 asc_tensor *asc_graph_poison(asc_graph *g);
+/* Ends the current scope behind work that ended with st: returns st with its message intact, or the scope's
+ * own first error when st is ASC_OK. */
+ASC_MUST_USE asc_status asc_scope_close(asc_ctx *ctx, asc_status st);
 /* First error since the last call; clears it and restores its message in the context. */
 asc_status asc_graph_take_error(asc_graph *g);
 
