@@ -15,8 +15,8 @@ ROOT = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.dirname(
     os.path.dirname(os.path.abspath(__file__)))
 
 # Layers from the bottom up. A file may include its own layer and those below; layers of one row do not see each other.
-LAYERS = [["base"], ["tensor"], ["ops"], ["ir"], ["grad", "device"], ["backends"], ["exec"], ["nn"], ["load"], ["tok"],
-          ["models"], ["attr"], ["report"]]
+LAYERS = [["base"], ["tensor"], ["ops"], ["ir"], ["grad", "device"], ["backends"], ["exec"], ["nn"], ["load", "image"],
+          ["tok"], ["models"], ["attr"], ["metrics"], ["report"]]
 RANK = {name: i for i, row in enumerate(LAYERS) for name in row}
 BACKENDS_SEE = {"base", "tensor", "ops", "ir", "device", "backends"}
 MAX_LINES = 500       # of a .c or .h file, unless line 1 says that it is generated or a table

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 export LC_ALL=C
 find_c() { if [ -d "$1" ]; then find "$1" -name "$2" -type f | sort; fi; }
 case "$1" in
-inc) for d in src/*/ src/backends/cpu/ src/backends/cpu/kernels/; do case "$d" in src/cli/ | src/backends/) ;; *) echo "${d%/}" ;; esac; done ;;
+inc) find src -mindepth 1 -type d | grep -v -e '^src/cli$' -e '^src/backends$' -e '^src/backends/ref$' -e '^src/backends/null$' | sort ;;
 lib) find_c src '*.c' | grep -v -e '^src/cli/' -e '^src/backends/cpu/kernels/' || true ;;
 avx2) find_c src/backends/cpu/kernels '*_avx2.c' ;;
 avx512) find_c src/backends/cpu/kernels '*_avx512.c' ;;
