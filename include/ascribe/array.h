@@ -1,4 +1,5 @@
-/* ascribe/array.h - arrays in host memory: what goes into a net and what files (.npy, .npz, CSV, pictures) hold.
+/* ascribe/array.h - arrays in host memory: what goes into a net and what files (.npy, .npz, CSV, pictures)
+ * hold.
  */
 #ifndef ASCRIBE_ARRAY_H
 #define ASCRIBE_ARRAY_H
@@ -50,7 +51,8 @@ ASC_API void asc_array_get(const asc_array *a, int64_t first, int64_t n, double 
 ASC_API void asc_array_free(asc_ctx *ctx, asc_array *a);
 
 /* Reads a .npy file; Fortran order is put into row-major order, big-endian files into the machine's. Errors:
- * NOT_FOUND, DATA_LOSS (truncated, lying header), UNIMPLEMENTED (object, structured, string, complex, pickles). */
+ * NOT_FOUND, DATA_LOSS (truncated, lying header), UNIMPLEMENTED (object, structured, string, complex,
+ * pickles). */
 ASC_API ASC_MUST_USE asc_status asc_npy_read(asc_ctx *ctx, const char *path, asc_array *out);
 /* Writes a .npy file, all of it or nothing. */
 ASC_API ASC_MUST_USE asc_status asc_npy_write(asc_ctx *ctx, const char *path, const asc_array *a);

@@ -1,8 +1,8 @@
 /* ascribe/net.h - nets: models as functions of named arrays, from ONNX files or written in C.
  *
- * A net has named inputs, named outputs and named sites (inner values). It is never modified: attribution reads,
- * replaces and differentiates values of one run. It belongs to the context it was made in and is closed before
- * that context ends.
+ * A net has named inputs, named outputs and named sites (inner values). It is never modified: attribution
+ * reads, replaces and differentiates values of one run. It belongs to the context it was made in and is
+ * closed before that context ends.
  */
 #ifndef ASCRIBE_NET_H
 #define ASCRIBE_NET_H
@@ -36,12 +36,13 @@ ASC_API asc_port asc_net_output(const asc_net *net, size_t i);
 /* Name of site i in the order of the computation; NULL when i is past the last. */
 ASC_API const char *asc_net_site(const asc_net *net, size_t i);
 
-/* Runs the net once on n_inputs arrays, in the order of its inputs. out[i] receives value i of `names` (outputs or
- * sites; names NULL = every output), as float32 or int64 arrays that asc_array_free frees. */
+/* Runs the net once on n_inputs arrays, in the order of its inputs. out[i] receives value i of `names`
+ * (outputs or sites; names NULL = every output), as float32 or int64 arrays that asc_array_free frees. */
 ASC_API ASC_MUST_USE asc_status asc_net_run(asc_net *net, const asc_array *inputs, size_t n_inputs,
                                             const char *const *names, size_t n, asc_array *out);
 
-/* ---- nets written in C -------------------------------------------------------------------------------------- */
+/* ---- nets written in C
+ * -------------------------------------------------------------------------------------- */
 
 /* Named weights: from arrays, .npy, .npz or safetensors files. They are copied (files: mapped). */
 typedef struct asc_params asc_params;
@@ -55,8 +56,9 @@ ASC_API ASC_MUST_USE asc_status asc_params_load(asc_params *p, const char *path,
 /* One run of a net that is being recorded. */
 typedef struct asc_frame asc_frame;
 
-/* Records the net: in[] are its inputs, out[] receives its outputs. Build with the functions below, with those of
- * ascribe/ops.h, or with your own. Must build the same ops for the same shapes each time it is called. */
+/* Records the net: in[] are its inputs, out[] receives its outputs. Build with the functions below, with
+ * those of ascribe/ops.h, or with your own. Must build the same ops for the same shapes each time it is
+ * called. */
 typedef void (*asc_net_fn)(asc_frame *f, void *self, asc_tensor *const *in, asc_tensor **out);
 
 typedef struct asc_net_def {
@@ -69,33 +71,38 @@ typedef struct asc_net_def {
     void *self;
     asc_params *params; /* may be NULL; borrowed */
 } asc_net_def;
-/* Runs `forward` once on inputs whose free dimensions are 1 (without computing) to learn sites and output shapes. */
+/* Runs `forward` once on inputs whose free dimensions are 1 (without computing) to learn sites and output
+ * shapes. */
 ASC_API ASC_MUST_USE asc_status asc_net_create(asc_ctx *ctx, const asc_net_def *def, asc_net **out);
 
 ASC_API asc_ctx *asc_frame_ctx(asc_frame *f);
-/* Names a value: from here on it can be read, replaced, attributed to. Returns the value to go on with. A name that
- * was used before in this run gets "#2", "#3" behind it. */
+/* Names a value: from here on it can be read, replaced, attributed to. Returns the value to go on with. A
+ * name that was used before in this run gets "#2", "#3" behind it. */
 ASC_API asc_tensor *asc_site(asc_frame *f, const char *name, asc_tensor *value);
 /* The weight of that name; missing: a poisoned tensor with NOT_FOUND. */
 ASC_API asc_tensor *asc_param(asc_frame *f, const char *name);
 ASC_API bool asc_has_param(asc_frame *f, const char *name);
 
-/* Layers. `name` is the prefix of their weights and the name of their site; NAME.in is the site of what goes in.
- * Weights have PyTorch's names and layouts. */
+/* Layers. `name` is the prefix of their weights and the name of their site; NAME.in is the site of what goes
+ * in. Weights have PyTorch's names and layouts. */
 ASC_API asc_tensor *asc_nn_linear(asc_frame *f, const char *name, asc_tensor *x); /* weight [N,K], bias [N] */
 typedef struct asc_conv_shape {
-    int64_t stride[3], pad[3], dilation[3]; /* 0 counts as 1 (pad: as 0); the first n spatial entries are used */
-    int64_t groups;                         /* 0 counts as 1 */
-    int64_t output_pad[3];                  /* transposed only */
+    int64_t stride[3], pad[3],
+        dilation[3];       /* 0 counts as 1 (pad: as 0); the first n spatial entries are used */
+    int64_t groups;        /* 0 counts as 1 */
+    int64_t output_pad[3]; /* transposed only */
 } asc_conv_shape;
 /* x [B,C,spatial 1-3], weight [O,C/groups,kernel..], bias [O] -> [B,O,..] */
 ASC_API asc_tensor *asc_nn_conv(asc_frame *f, const char *name, asc_tensor *x, const asc_conv_shape *shape);
 /* weight [C,O/groups,kernel..] */
-ASC_API asc_tensor *asc_nn_conv_transpose(asc_frame *f, const char *name, asc_tensor *x, const asc_conv_shape *shape);
+ASC_API asc_tensor *asc_nn_conv_transpose(asc_frame *f, const char *name, asc_tensor *x,
+                                          const asc_conv_shape *shape);
 /* Inference form: weight, bias, running_mean, running_var, each [C]; eps 1e-5 if 0. x [B,C,..] */
 ASC_API asc_tensor *asc_nn_batch_norm(asc_frame *f, const char *name, asc_tensor *x, double eps);
-ASC_API asc_tensor *asc_nn_layer_norm(asc_frame *f, const char *name, asc_tensor *x, double eps); /* last axis */
-ASC_API asc_tensor *asc_nn_group_norm(asc_frame *f, const char *name, asc_tensor *x, int64_t groups, double eps);
+ASC_API asc_tensor *asc_nn_layer_norm(asc_frame *f, const char *name, asc_tensor *x,
+                                      double eps); /* last axis */
+ASC_API asc_tensor *asc_nn_group_norm(asc_frame *f, const char *name, asc_tensor *x, int64_t groups,
+                                      double eps);
 /* rows of weight [V,D] by ids (int32 or whole floats) [..] -> [..,D] */
 ASC_API asc_tensor *asc_nn_embedding(asc_frame *f, const char *name, asc_tensor *ids);
 typedef enum asc_activation {

@@ -1,5 +1,5 @@
-/* net.h - a net as the rest of the library sees it: a function that records ops, and what runs want at its sites.
- * Loaders (ONNX) and nets written in C fill in the same record.
+/* net.h - a net as the rest of the library sees it: a function that records ops, and what runs want at its
+ * sites. Loaders (ONNX) and nets written in C fill in the same record.
  */
 #ifndef ASC_NET_H
 #define ASC_NET_H
@@ -8,8 +8,9 @@
 #include "ops.h"
 #include "view.h"
 
-/* What a run wants at sites. at() is called for every site, in the order of the computation, and returns the value
- * to go on with: the same one, or a replacement of the same shape (then nothing behind the old one need run). */
+/* What a run wants at sites. at() is called for every site, in the order of the computation, and returns the
+ * value to go on with: the same one, or a replacement of the same shape (then nothing behind the old one need
+ * run). */
 typedef struct asc_tap {
     asc_tensor *(*at)(void *self, size_t site, asc_tensor *value);
     void *self;
@@ -25,9 +26,9 @@ struct asc_net {
     const char *kind;    /* "onnx", "c" */
     char *path;          /* NULL for a net in C */
     void *self;
-    /* Records one run. inputs: floats as f32 tensors, integers and booleans as i32 tensors, in the order of the ports;
-     * their shapes agree with the ports. tap may be NULL. outputs[n_outputs] is filled; errors are statuses or
-     * poisoned outputs. Ops of a site carry its name as label. */
+    /* Records one run. inputs: floats as f32 tensors, integers and booleans as i32 tensors, in the order of
+     * the ports; their shapes agree with the ports. tap may be NULL. outputs[n_outputs] is filled; errors are
+     * statuses or poisoned outputs. Ops of a site carry its name as label. */
     ASC_MUST_USE asc_status (*forward)(asc_net *net, asc_tensor *const *inputs, const asc_tap *tap,
                                        asc_tensor **outputs);
     void (*destroy)(asc_net *net); /* frees self; the record itself is asc_net_close's */
@@ -37,9 +38,10 @@ struct asc_net {
 ASC_MUST_USE asc_status asc_net_alloc(asc_ctx *ctx, size_t n_inputs, size_t n_outputs, asc_net **out);
 /* Index of a site or output by name; -1 = unknown, with NOT_FOUND and the nearest names in the hint. */
 int64_t asc_net_find_site(const asc_net *net, asc_view name);
-/* INVALID_ARGUMENT naming input, wanted and given shape or type unless the arrays fit the ports; *batch receives the
- * common first dimension of batch ports (1 if there are none). */
-ASC_MUST_USE asc_status asc_net_check_inputs(const asc_net *net, const asc_array *inputs, size_t n, int64_t *batch);
+/* INVALID_ARGUMENT naming input, wanted and given shape or type unless the arrays fit the ports; *batch
+ * receives the common first dimension of batch ports (1 if there are none). */
+ASC_MUST_USE asc_status asc_net_check_inputs(const asc_net *net, const asc_array *inputs, size_t n,
+                                             int64_t *batch);
 /* A leaf from an array: f32 (floats) or i32 (integers, booleans; OUT_OF_RANGE beyond 32 bits poisons). */
 asc_tensor *asc_from_array(asc_ctx *ctx, const asc_array *a);
 

@@ -91,7 +91,8 @@ typedef void (*tile_fn)(const tile_args *t);
 TILES(1)
 TILES(2)
 TILES(3)
-TILES(4) TILES(5) TILES(6) TILES(7) TILES(8) TILES(9)
+TILES(4)
+TILES(5) TILES(6) TILES(7) TILES(8) TILES(9)
 #define TILE_ROW(rows)                                                                                       \
     { tile_##rows##x1, tile_##rows##x2, tile_##rows##x3 }
     static const tile_fn tiles[ROWS][3] = {TILE_ROW(1), TILE_ROW(2), TILE_ROW(3), TILE_ROW(4), TILE_ROW(5),
