@@ -33,14 +33,30 @@ typedef struct asc_job {
     size_t n_prefix; /* C; 0 = none */
 } asc_job;
 
+struct asc_task; /* task.h */
+
 typedef struct asc_method {
     asc_method_info info;
     bool by_gradient; /* takes sites, embedding baselines */
     bool needs_baseline;
     bool complete; /* sum of scores = value - baseline value */
     asc_baseline auto_baseline;
+    /* ---- nets (task.h) ---- */
+    bool needs_site;     /* speaks of sites: `at` must be given */
+    bool needs_neuron;   /* reads request.neuron */
+    bool takes_rows;     /* baselines may be any number of rows */
+    bool stochastic;     /* draws random numbers; errors are standard errors */
+    bool takes_integers; /* perturbs only: integer inputs can be attributed to */
+    size_t samples;      /* default of request.samples; 0 = does not sample */
+    /* Attribution on a net: makes and fills t->r->scores. NULL = prompts only. */
+    asc_status (*attribute)(struct asc_task *t);
+    /* Rows it will run forwards only, and forwards and backwards, per example; NULL = known only by running.
+     */
+    void (*price_rows)(const struct asc_task *t, double *n_forward, double *n_gradient);
+
+    /* ---- prompts ---- */
     /* Sets r->scores and r->score_errors (per token) or, when it works on groups, the features' own; value,
-     * baseline_value, counts, converged. */
+     * baseline_value, counts, converged. NULL = nets only. */
     asc_status (*run)(asc_job *j);
     /* Evaluations it will need, for pricing: prompts run forwards only, and forwards with a backward pass. */
     void (*price)(const asc_job *j, double *n_forward, double *n_gradient);
