@@ -37,7 +37,8 @@ ASC_API asc_port asc_net_output(const asc_net *net, size_t i);
 ASC_API const char *asc_net_site(const asc_net *net, size_t i);
 
 /* Runs the net once on n_inputs arrays, in the order of its inputs. out[i] receives value i of `names`
- * (outputs or sites; names NULL = every output), as float32 or int64 arrays that asc_array_free frees. */
+ * (outputs or sites; names NULL = every output), as float32 (float64 on the reference device) or int64 arrays
+ * that asc_array_free frees. */
 ASC_API ASC_MUST_USE asc_status asc_net_run(asc_net *net, const asc_array *inputs, size_t n_inputs,
                                             const char *const *names, size_t n, asc_array *out);
 
