@@ -4,6 +4,7 @@
 #   install-deps.sh --full   also what `make check-full` and `make format` need
 set -eu
 packages="gcc libc6-dev make meson ninja-build pkg-config libdnnl-dev libutf8proc-dev libjansson-dev nettle-dev
+  libpng-dev libjpeg62-turbo-dev
   libcmocka-dev python3 python3-pip unzip ca-certificates"
 if [ "${1-}" = --full ]; then
     packages="$packages clang libclang-rt-14-dev libomp-14-dev clang-format valgrind"
@@ -14,7 +15,7 @@ if ! command -v dpkg-query >/dev/null 2>&1; then # not Debian: look for the thin
     for tool in cc meson ninja pkg-config python3 unzip; do
         command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"
     done
-    for module in nettle jansson libutf8proc cmocka; do
+    for module in nettle jansson libutf8proc libpng libjpeg cmocka; do
         pkg-config --exists "$module" 2>/dev/null || missing="$missing lib:$module"
     done
     [ -z "$missing" ] && exit 0
