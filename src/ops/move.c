@@ -62,6 +62,35 @@ asc_status asc_infer_need_axis(asc_ctx *ctx, const asc_call *c, int k, int64_t a
     return asc_infer_fail(ctx, c, "no axis %lld in rank %d", (long long)axis, c->in_shape[k].rank);
 }
 
+bool asc_along_fits(const asc_shape *from, const asc_shape *index, int64_t axis) {
+    if (from->rank != index->rank) return false;
+    for (int k = 0; k < from->rank; k++)
+        if (k != axis && index->dims[k] > from->dims[k]) return false;
+    return true;
+}
+
+bool asc_sample_along(int i, asc_sample *out, int64_t *axis) {
+    static const struct {
+        asc_shape from, index;
+        int64_t axis;
+    } cases[] = {
+        {{.rank = 1, .dims = {5}}, {.rank = 1, .dims = {7}}, 0},
+        {{.rank = 2, .dims = {3, 5}}, {.rank = 2, .dims = {3, 4}}, 1},
+        {{.rank = 2, .dims = {5, 3}}, {.rank = 2, .dims = {6, 2}}, 0},
+        {{.rank = 3, .dims = {2, 5, 3}}, {.rank = 3, .dims = {1, 2, 3}}, 1},
+        {{.rank = 2, .dims = {0, 3}}, {.rank = 2, .dims = {0, 3}}, 0},
+    };
+    if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
+    *axis = cases[i].axis;
+    *out = (asc_sample){.n_in = 2,
+                        .in_dtype = {ASC_DTYPE_F32, ASC_DTYPE_I32},
+                        .in_shape = {cases[i].from, cases[i].index},
+                        .lo = {-2},
+                        .hi = {2, (double)cases[i].from.dims[cases[i].axis]},
+                        .no_grad = {false, true}};
+    return true;
+}
+
 void asc_sample_integers(asc_sample *out) {
     for (int k = 0; k < out->n_in; k++) {
         out->in_dtype[k] = ASC_DTYPE_I32;

@@ -22,6 +22,11 @@ bool asc_shape_of_attrs(const asc_attrs *attrs, asc_shape *out);
 asc_status asc_infer_plain(asc_ctx *ctx, asc_call *c, int k);
 asc_status asc_infer_need_i32(asc_ctx *ctx, const asc_call *c, int k);
 asc_status asc_infer_need_axis(asc_ctx *ctx, const asc_call *c, int k, int64_t axis);
+/* Whether an index of shape `index` chooses along `axis` from something of shape `from`: equal ranks, and no
+ * more elements than there on the other axes. */
+bool asc_along_fits(const asc_shape *from, const asc_shape *index, int64_t axis);
+/* Sample cases of take_along and put_along: input 0 is what is chosen from, input 1 the indices. */
+bool asc_sample_along(int i, asc_sample *out, int64_t *axis);
 /* Turns a sample case into one of i32 values. */
 void asc_sample_integers(asc_sample *out);
 /* Bytes of n elements of a type, for costs; stored blocks count by their share. */

@@ -5,6 +5,16 @@
 
 #include "op.h"
 
+/* The kinds of asc_bitwise. */
+enum {
+    ASC_BITWISE_AND,
+    ASC_BITWISE_OR,
+    ASC_BITWISE_XOR,
+    ASC_BITWISE_LEFT,  /* a times 2^b */
+    ASC_BITWISE_RIGHT, /* a / 2^b, rounded down */
+    ASC_N_BITWISE
+};
+
 #define OP(E, name, proto) asc_tensor *asc_##name proto;
 #include "ops.def"
 #undef OP

@@ -38,6 +38,17 @@ static inline void asc_ref_unary(const asc_ref_args *a, double (*f)(double)) {
     }
 }
 
+/* f gets the attributes s0 and s1 too. */
+static inline void asc_ref_param(const asc_ref_args *a, double (*f)(double, double, double)) {
+    asc_rows w;
+    for (bool more = asc_rows_begin(&w, a); more; more = asc_rows_next(&w)) {
+        double *y = a->out.data + w.off[0];
+        const double *x = a->in[0].data + w.off[1];
+        for (int64_t i = 0; i < w.n; i++)
+            y[i * w.step[0]] = f(x[i * w.step[1]], a->attrs->f[0], a->attrs->f[1]);
+    }
+}
+
 static inline void asc_ref_binary(const asc_ref_args *a, double (*f)(double, double)) {
     asc_rows w;
     for (bool more = asc_rows_begin(&w, a); more; more = asc_rows_next(&w)) {
@@ -80,6 +91,17 @@ asc_tensor *asc_silu_curve(asc_ctx *ctx, asc_tensor *x);
     static double value(double a, double b) { return EXPR; }                                                 \
     static void ref(const asc_ref_args *args) { asc_ref_binary(args, value); }
 
+/* The same for one input and the float attributes s0 (PARAM) or s0 and s1 (PARAMS). */
+#define ASC_UNARY_PARAM_REF                                                                                  \
+    static double value(double a, double s0, double unused) {                                                \
+        (void)unused;                                                                                        \
+        return EXPR;                                                                                         \
+    }                                                                                                        \
+    static void ref(const asc_ref_args *args) { asc_ref_param(args, value); }
+#define ASC_UNARY_PARAMS_REF                                                                                 \
+    static double value(double a, double s0, double s1) { return EXPR; }                                     \
+    static void ref(const asc_ref_args *args) { asc_ref_param(args, value); }
+
 /* The Jacobian of a one-input pointwise op is diagonal, so one function `chain(ctx, x, y, g)` = g dy/dx
  * serves both directions. */
 #define ASC_UNARY_RULES                                                                                      \
@@ -88,6 +110,15 @@ asc_tensor *asc_silu_curve(asc_ctx *ctx, asc_tensor *x);
     }                                                                                                        \
     static asc_tensor *jvp(asc_jvp_args *a) {                                                                \
         return a->tin[0] == NULL ? NULL : chain(a->ctx, a->in[0], a->y, a->tin[0]);                          \
+    }
+
+/* The same with attributes: `chain(ctx, x, attrs, g)`. */
+#define ASC_UNARY_PARAM_RULES                                                                                \
+    static void vjp(asc_vjp_args *a) {                                                                       \
+        if (a->need[0]) a->gin[0] = chain(a->ctx, a->in[0], a->attrs, a->g);                                 \
+    }                                                                                                        \
+    static asc_tensor *jvp(asc_jvp_args *a) {                                                                \
+        return a->tin[0] == NULL ? NULL : chain(a->ctx, a->in[0], a->attrs, a->tin[0]);                      \
     }
 
 #define ASC_UNARY_SAMPLES(lo, hi, min_gap)                                                                   \

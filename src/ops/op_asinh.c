@@ -1,0 +1,28 @@
+/* op_asinh.c - y = inverse hyperbolic sine of a. Gradient: g / sqrt(a^2 + 1). */
+#include "pointwise.h"
+
+#define EXPR asinh(a)
+ASC_UNARY_REF
+ASC_UNARY_SAMPLES(-3, 3, 0)
+ASC_UNARY_BUILDER(asinh)
+
+static asc_tensor *chain(asc_ctx *ctx, asc_tensor *x, asc_tensor *y, asc_tensor *g) {
+    (void)y;
+    return asc_mul(ctx, g, asc_rsqrt(ctx, asc_shift(ctx, asc_square(ctx, x), 1)));
+}
+ASC_UNARY_RULES
+
+static void cost(const asc_call *c, asc_cost *out) {
+    asc_cost_pointwise(c, out);
+    out->flops *= 10;
+}
+
+const asc_op asc_op_asinh = {
+    ASC_UNARY_FIELDS(ASINH, asinh),
+    .vjp = vjp,
+    .jvp = jvp,
+    .cost = cost,
+    .flags = ASC_OP_INPLACE,
+    .doc = "Inverse hyperbolic sine.",
+    .formula = "y = log(a + sqrt(a^2 + 1))",
+};

@@ -1,0 +1,45 @@
+/* op_clip.c - y = a cut to lo..hi: max with lo first, then min with hi, so hi wins where lo > hi. Gradient: g
+ * where lo <= a
+ * <= hi, both ends included, else 0. NaN stays NaN (gradient 0). lo = -inf or hi = inf leave that side open.
+ */
+#include "pointwise.h"
+
+#define EXPR (a < s0 ? s0 : a) > s1 ? s1 : (a < s0 ? s0 : a)
+ASC_UNARY_PARAMS_REF
+
+static const asc_attr_def attr_defs[] = {{"lo", ASC_ATTR_FLOAT, 0}, {"hi", ASC_ATTR_FLOAT, 1}};
+
+asc_tensor *asc_clip(asc_ctx *ctx, asc_tensor *a, double lo, double hi) {
+    return asc_apply(ctx, &asc_op_clip, &(asc_attrs){.f = {lo, hi}}, &a, 1);
+}
+
+static asc_tensor *chain(asc_ctx *ctx, asc_tensor *x, const asc_attrs *attrs, asc_tensor *g) {
+    asc_tensor *zero = asc_scalar(ctx, 0);
+    asc_tensor *low = asc_where(ctx, asc_less_equal(ctx, asc_scalar(ctx, attrs->f[0]), x), g, zero);
+    return asc_where(ctx, asc_less_equal(ctx, x, asc_scalar(ctx, attrs->f[1])), low, zero);
+}
+ASC_UNARY_PARAM_RULES
+
+static bool sample(int i, asc_sample *out) {
+    static const double cases[][2] = {{-1, 1}, {-0.5, 1.5}, {-HUGE_VAL, 0.75}, {-1.25, HUGE_VAL}, {-1, 0.5}};
+    if (!asc_sample_unary(i, out, -2, 2, 1e-3)) return false;
+    for (int k = 0; k < 2; k++) out->attrs.f[k] = cases[i][k];
+    return true;
+}
+
+static void cost(const asc_call *c, asc_cost *out) {
+    asc_cost_pointwise(c, out);
+    out->flops *= 2;
+}
+
+const asc_op asc_op_clip = {
+    ASC_UNARY_FIELDS(CLIP, clip),
+    .attrs = attr_defs,
+    .n_attrs = 2,
+    .vjp = vjp,
+    .jvp = jvp,
+    .cost = cost,
+    .flags = ASC_OP_INPLACE,
+    .doc = "Values cut to lo..hi; NaN stays NaN; the gradient at the ends is 1.",
+    .formula = "y = min(max(a, lo), hi)",
+};

@@ -1,0 +1,43 @@
+/* op_elu.c - y = a for a > 0, else alpha (e^a - 1). Gradient: g for a > 0, else g alpha e^a; alpha at 0. */
+#include "pointwise.h"
+
+#define EXPR a > 0 ? a : s0 *expm1(a)
+ASC_UNARY_PARAM_REF
+
+static const asc_attr_def attr_defs[] = {{"alpha", ASC_ATTR_FLOAT, 0}};
+
+asc_tensor *asc_elu(asc_ctx *ctx, asc_tensor *a, double alpha) {
+    return asc_apply(ctx, &asc_op_elu, &(asc_attrs){.f = {alpha}}, &a, 1);
+}
+
+static asc_tensor *chain(asc_ctx *ctx, asc_tensor *x, const asc_attrs *attrs, asc_tensor *g) {
+    asc_tensor *zero = asc_scalar(ctx, 0);
+    asc_tensor *left = asc_less_equal(ctx, x, zero);
+    asc_tensor *slope = asc_scale(ctx, asc_exp(ctx, asc_minimum(ctx, x, zero)), attrs->f[0]);
+    return asc_where(ctx, left, asc_mul(ctx, g, slope), g);
+}
+ASC_UNARY_PARAM_RULES
+
+static bool sample(int i, asc_sample *out) {
+    static const double cases[][1] = {{1}, {0.5}, {1}, {2}, {1}};
+    if (!asc_sample_unary(i, out, -2, 2, 1e-3)) return false;
+    for (int k = 0; k < 1; k++) out->attrs.f[k] = cases[i][k];
+    return true;
+}
+
+static void cost(const asc_call *c, asc_cost *out) {
+    asc_cost_pointwise(c, out);
+    out->flops *= 10;
+}
+
+const asc_op asc_op_elu = {
+    ASC_UNARY_FIELDS(ELU, elu),
+    .attrs = attr_defs,
+    .n_attrs = 1,
+    .vjp = vjp,
+    .jvp = jvp,
+    .cost = cost,
+    .flags = ASC_OP_INPLACE,
+    .doc = "Exponential linear unit; the gradient at 0 is alpha.",
+    .formula = "y = a > 0 ? a : alpha (e^a - 1)",
+};

@@ -1,0 +1,37 @@
+/* op_leaky_relu.c - y = a for a > 0, else alpha a. Gradient: g for a > 0, else alpha g; alpha g at 0. */
+#include "pointwise.h"
+
+#define EXPR a > 0 ? a : s0 *a
+ASC_UNARY_PARAM_REF
+
+static const asc_attr_def attr_defs[] = {{"alpha", ASC_ATTR_FLOAT, 0}};
+
+asc_tensor *asc_leaky_relu(asc_ctx *ctx, asc_tensor *a, double alpha) {
+    return asc_apply(ctx, &asc_op_leaky_relu, &(asc_attrs){.f = {alpha}}, &a, 1);
+}
+
+static asc_tensor *chain(asc_ctx *ctx, asc_tensor *x, const asc_attrs *attrs, asc_tensor *g) {
+    asc_tensor *zero = asc_scalar(ctx, 0);
+    asc_tensor *left = asc_less_equal(ctx, x, zero);
+    return asc_where(ctx, left, asc_scale(ctx, g, attrs->f[0]), g);
+}
+ASC_UNARY_PARAM_RULES
+
+static bool sample(int i, asc_sample *out) {
+    static const double cases[][1] = {{0.01}, {0.2}, {0}, {-0.5}, {0.1}};
+    if (!asc_sample_unary(i, out, -2, 2, 1e-3)) return false;
+    for (int k = 0; k < 1; k++) out->attrs.f[k] = cases[i][k];
+    return true;
+}
+
+const asc_op asc_op_leaky_relu = {
+    ASC_UNARY_FIELDS(LEAKY_RELU, leaky_relu),
+    .attrs = attr_defs,
+    .n_attrs = 1,
+    .vjp = vjp,
+    .jvp = jvp,
+    .cost = asc_cost_pointwise,
+    .flags = ASC_OP_INPLACE,
+    .doc = "Positive part plus alpha times the negative part; the gradient at 0 is alpha.",
+    .formula = "y = a > 0 ? a : alpha a",
+};
