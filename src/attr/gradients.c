@@ -121,12 +121,12 @@ asc_status asc_job_path(asc_job *j, const double *alphas, size_t n, double *f, d
 }
 
 typedef struct capture {
-    asc_site site;
+    asc_decoder_site site;
     int64_t layer;
     asc_tensor *value;
 } capture;
 
-static asc_tensor *catch_site(void *self, asc_site site, int64_t layer, asc_tensor *value) {
+static asc_tensor *catch_site(void *self, asc_decoder_site site, int64_t layer, asc_tensor *value) {
     capture *c = self;
     if (site == c->site && layer == c->layer && c->value == NULL) c->value = value;
     return value;

@@ -1,5 +1,6 @@
 /* input_x_gradient.c - gradient times input: the output's linear part at each token. */
 #include "method.h"
+#include "task.h"
 #include <math.h>
 
 static asc_status run(asc_job *j) {
@@ -18,6 +19,32 @@ static void price(const asc_job *j, double *n_forward, double *n_gradient) {
     *n_gradient = 1.0;
 }
 
+static asc_status keep(void *self, size_t row, const asc_row_result *x) {
+    asc_task *t = self;
+    t->r->value[row] = x->f[0];
+    for (size_t k = 0; k < t->n_at; k++) {
+        size_t n = t->at[k].size;
+        double largest = 0.0, *s = t->r->scores[k].data + row * n, *error = t->r->scores[k].error + row * n;
+        for (size_t i = 0; i < n; i++) {
+            s[i] = t->req->no_multiply ? x->g[k][i] : x->g[k][i] * x->y[k][i];
+            largest = fmax(largest, fabs(s[i]));
+        }
+        for (size_t i = 0; i < n; i++) error[i] = asc_task_gradient_noise(t, largest);
+    }
+    return ASC_OK;
+}
+
+static asc_status attribute(asc_task *t) {
+    asc_status st = asc_task_prepare(t, true);
+    return st == ASC_OK ? asc_task_at_input(t, NULL, NULL, t, keep) : st;
+}
+
+static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
+    (void)t;
+    *n_forward = 0.0;
+    *n_gradient = 1.0;
+}
+
 const asc_method asc_method_input_x_gradient = {
     .info = {.name = "input-x-gradient",
              .captum = "InputXGradient",
@@ -29,6 +56,8 @@ const asc_method asc_method_input_x_gradient = {
              .options = "features, site, output",
              .differences = "sums over the embedding"},
     .by_gradient = true,
+    .attribute = attribute,
+    .price_rows = price_rows,
     .run = run,
     .price = price,
 };

@@ -3,6 +3,7 @@
  * (adaptive.h). */
 #include "adaptive.h"
 #include "method.h"
+#include "path_integral.h"
 #include "quadrature.h"
 #include "view.h"
 #include <math.h>
@@ -147,6 +148,84 @@ static void price(const asc_job *j, double *n_forward, double *n_gradient) {
                       : (double)j->r->steps;
 }
 
+/* ---- nets ---- */
+
+/* f at the sites' own baselines, when the request gave them. */
+static asc_status value_at_site_baselines(asc_task *t) {
+    static const double zero = 0.0;
+    asc_path p = {.t = t, .alphas = &zero, .n_alphas = 1, .sites = true};
+    asc_rows rows = asc_path_rows(&p);
+    if (t->r->baseline_value != NULL) return ASC_OK;
+    t->r->baseline_value = asc_calloc(t->ctx, ASC_MEM_GENERAL, t->n, sizeof(double));
+    if (t->r->baseline_value == NULL) return ASC_RESOURCE_EXHAUSTED;
+    return asc_task_values(t, &rows, true, t->r->baseline_value);
+}
+
+static asc_status integrate(asc_task *t, double **sum, double **change, bool *is_adaptive) {
+    const char *name = t->req->rule;
+    *is_adaptive =
+        name == NULL ? !t->req->compat_captum && t->req->steps == 0 : strcmp(name, "adaptive") == 0;
+    if (*is_adaptive) return asc_path_refine(t, t->at_sites, sum, change, &t->r->converged);
+    double *nodes, *weights;
+    size_t n;
+    asc_status st = asc_task_rule(t, "gauss-legendre", &n, &nodes, &weights);
+    if (st == ASC_OK) st = asc_path_fixed(t, t->at_sites, nodes, weights, n, sum);
+    asc_free(t->ctx, nodes);
+    asc_free(t->ctx, weights);
+    return st;
+}
+
+static void write_scores(asc_task *t, double **sum, double **change, bool is_adaptive) {
+    for (size_t k = 0; k < t->n_at; k++) {
+        const asc_var *v = &t->at[k];
+        asc_scores *s = &t->r->scores[k];
+        double largest = 0.0;
+        for (size_t e = 0; e < t->n; e++) {
+            for (size_t i = 0; i < v->size; i++) {
+                double d = v->x[e * v->size + i] - asc_var_baseline(v, e, i), g = sum[k][e * v->size + i];
+                s->data[e * v->size + i] = t->req->no_multiply ? g : d * g;
+                largest = fmax(largest, fabs(s->data[e * v->size + i]));
+            }
+        }
+        double noise = asc_task_gradient_noise(t, largest);
+        for (size_t i = 0; s->error != NULL && i < t->n * v->size; i++)
+            s->error[i] = is_adaptive ? change[k][i] + noise : NAN;
+    }
+}
+
+static asc_status attribute(asc_task *t) {
+    asc_status st = ASC_OK;
+    double **sum = NULL, **change = NULL;
+    bool is_adaptive;
+    ASC_TRY(asc_task_prepare(t, !t->req->no_multiply));
+    ASC_TRY(asc_task_ends(t, true));
+    if (t->at_sites) ASC_TRY(value_at_site_baselines(t));
+    sum = asc_path_sums_make(t);
+    change = asc_path_sums_make(t);
+    if (sum == NULL || change == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    ASC_TRY(integrate(t, sum, change, &is_adaptive));
+    write_scores(t, sum, change, is_adaptive);
+    ASC_TRY(asc_task_delta(t, t->req->tolerance > 0.0 ? t->req->tolerance : 0.01));
+    if (!t->r->converged && is_adaptive)
+        st = asc_task_note(t, "not converged: more --max-evaluations or a larger --tolerance would help");
+done:
+    asc_path_sums_free(t, sum);
+    asc_path_sums_free(t, change);
+    return st;
+}
+
+static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
+    bool is_adaptive = t->req->rule == NULL ? !t->req->compat_captum && t->req->steps == 0
+                                            : strcmp(t->req->rule, "adaptive") == 0;
+    *n_forward = 2.0;
+    *n_gradient = (double)(t->req->steps > 0 ? t->req->steps : 50);
+    if (is_adaptive)
+        *n_gradient = (double)(t->req->max_evaluations > 0 ? t->req->max_evaluations : DEFAULT_EVALUATIONS);
+}
+
 const asc_method asc_method_integrated_gradients = {
     .info =
         {.name = "integrated-gradients",
@@ -170,6 +249,8 @@ const asc_method asc_method_integrated_gradients = {
     .needs_baseline = true,
     .complete = true,
     .auto_baseline = ASC_BASELINE_EOS,
+    .attribute = attribute,
+    .price_rows = price_rows,
     .run = run,
     .price = price,
 };

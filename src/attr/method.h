@@ -24,7 +24,7 @@ typedef struct asc_job {
     bool *active;          /* per prompt token: part of some feature; others are never perturbed */
     asc_baseline baseline; /* resolved: never AUTO */
     int32_t baseline_id;   /* token that stands in, -1 for REMOVE, ZERO, MEAN */
-    asc_site site;         /* where gradients are taken; ASC_SITE_EMBED = the embeddings */
+    asc_decoder_site site; /* where gradients are taken; ASC_SITE_EMBED = the embeddings */
     int64_t site_layer;
     double max_logit; /* largest |logit| seen, for the noise model */
     bool no_sharing;  /* run every prompt from its first token (tests compare both) */

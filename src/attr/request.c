@@ -23,6 +23,10 @@ static asc_status find_method(asc_job *j) {
     for (size_t i = 0; i < asc_n_methods; i++) {
         if (strcmp(asc_methods[i]->info.name, name) == 0) j->method = asc_methods[i];
     }
+    if (j->method != NULL && j->method->run == NULL) {
+        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s works on nets (ONNX files), not on prompts", name);
+        return asc_hint(j->ctx, "feature-ablation and integrated-gradients work on prompts");
+    }
     if (j->method != NULL) {
         j->r->method = j->method->info.name;
         return ASC_OK;

@@ -1,5 +1,6 @@
 /* saliency.c - the size of the gradient at each token. */
 #include "method.h"
+#include "task.h"
 #include <math.h>
 #include <string.h>
 
@@ -20,6 +21,38 @@ static void price(const asc_job *j, double *n_forward, double *n_gradient) {
     *n_gradient = 1.0;
 }
 
+static asc_status keep(void *self, size_t row, const asc_row_result *x) {
+    asc_task *t = self;
+    bool is_signed = t->req->norm != NULL && strcmp(t->req->norm, "signed") == 0;
+    t->r->value[row] = x->f[0];
+    for (size_t k = 0; k < t->n_at; k++) {
+        size_t n = t->at[k].size;
+        double largest = 0.0, *s = t->r->scores[k].data + row * n, *error = t->r->scores[k].error + row * n;
+        for (size_t i = 0; i < n; i++) {
+            s[i] = is_signed ? x->g[k][i] : fabs(x->g[k][i]);
+            largest = fmax(largest, fabs(s[i]));
+        }
+        for (size_t i = 0; i < n; i++) error[i] = asc_task_gradient_noise(t, largest);
+    }
+    return ASC_OK;
+}
+
+static asc_status attribute(asc_task *t) {
+    const char *norm = t->req->norm;
+    if (norm != NULL && strcmp(norm, "abs") != 0 && strcmp(norm, "signed") != 0) {
+        ASC_FAIL(t->ctx, ASC_INVALID_ARGUMENT, "saliency: no norm '%.40s' on nets", norm);
+        return asc_hint(t->ctx, "abs (the default) or signed");
+    }
+    asc_status st = asc_task_prepare(t, true);
+    return st == ASC_OK ? asc_task_at_input(t, NULL, NULL, t, keep) : st;
+}
+
+static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
+    (void)t;
+    *n_forward = 0.0;
+    *n_gradient = 1.0;
+}
+
 const asc_method asc_method_saliency = {
     .info = {.name = "saliency",
              .captum = "Saliency",
@@ -33,6 +66,8 @@ const asc_method asc_method_saliency = {
              .differences =
                  "reduces over the embedding; Captum leaves that to the user and takes absolute values"},
     .by_gradient = true,
+    .attribute = attribute,
+    .price_rows = price_rows,
     .run = run,
     .price = price,
 };

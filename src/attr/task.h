@@ -1,9 +1,9 @@
 /* task.h - a request on a net, resolved, and the one way in which methods run nets: rows.
  *
- * A row is one copy of one example with some values changed. Methods say how many rows there are and fill them in
- * double; the engine stacks them into passes under the memory bound, runs the net forwards (and backwards) and hands
- * each row's numbers back in order, in double. So no method holds all perturbed copies, sums are kept in double, and
- * results do not depend on how rows are grouped.
+ * A row is one copy of one example with some values changed. Methods say how many rows there are and fill
+ * them in double; the engine stacks them into passes under the memory bound, runs the net forwards (and
+ * backwards) and hands each row's numbers back in order, in double. So no method holds all perturbed copies,
+ * sums are kept in double, and results do not depend on how rows are grouped.
  */
 #ifndef ASC_TASK_H
 #define ASC_TASK_H
@@ -52,7 +52,8 @@ typedef struct asc_task {
     asc_attribution *r;
     bool batched;    /* rows are stacked along dimension 0; otherwise one row a pass */
     size_t n;        /* examples */
-    size_t copies;   /* > 1 in a task made by asc_task_expand: example e is copy e % copies of example e / copies */
+    size_t copies;   /* > 1 in a task made by asc_task_expand: example e is copy e % copies of example e /
+                        copies */
     asc_feed *feeds; /* [net->n_inputs] */
     asc_var *in;     /* inputs that may move */
     size_t n_in;
@@ -65,7 +66,8 @@ typedef struct asc_task {
     size_t fixed_bytes[8];
 } asc_task;
 
-/* Rows to run. fill writes variable v of row i, size doubles, and must not depend on what was filled before. */
+/* Rows to run. fill writes variable v of row i, size doubles, and must not depend on what was filled before.
+ */
 typedef struct asc_rows {
     size_t n;
     void *self;
@@ -73,8 +75,8 @@ typedef struct asc_rows {
     void (*fill)(void *self, size_t row, size_t var, double *out);
 } asc_rows;
 
-/* One row's numbers: f [n_out]; y[k] the value of at[k], g[k] the gradient of f[0] with respect to it; both NULL unless
- * asked for. Lent for the length of the call. */
+/* One row's numbers: f [n_out]; y[k] the value of at[k], g[k] the gradient of f[0] with respect to it; both
+ * NULL unless asked for. Lent for the length of the call. */
 typedef struct asc_row_result {
     const double *f;
     const double *const *y;
@@ -83,11 +85,11 @@ typedef struct asc_row_result {
 
 typedef struct asc_pass {
     const asc_rows *rows;
-    bool replace_sites;      /* fill speaks of at[] (sites are replaced), not of in[] */
-    bool want_values;        /* y */
-    bool want_gradients;     /* g; needs n_out = 1 */
-    const asc_target *other; /* explain this instead of the task's target (a neuron); NULL = the task's */
-    const asc_grad_rules *rules;  /* of the backward pass; NULL = the ops' own */
+    bool replace_sites;          /* fill speaks of at[] (sites are replaced), not of in[] */
+    bool want_values;            /* y */
+    bool want_gradients;         /* g; needs n_out = 1 */
+    const asc_target *other;     /* explain this instead of the task's target (a neuron); NULL = the task's */
+    const asc_grad_rules *rules; /* of the backward pass; NULL = the ops' own */
     const asc_rows *partner_rows; /* paired rules (DeepLift): the baseline of each row; NULL = not paired */
     const char *what;             /* for progress: "gradients", "perturbed rows" */
     void *self;
@@ -99,11 +101,31 @@ typedef struct asc_pass {
 ASC_MUST_USE asc_status asc_task_run(asc_task *t, const asc_pass *p);
 /* f of every row, [rows->n, n_out]; replace_sites as above. */
 ASC_MUST_USE asc_status asc_task_values(asc_task *t, const asc_rows *rows, bool replace_sites, double *out);
+/* One row per example, at the inputs as they are: y and g of at[] and f go to sink. rules, other: as in
+ * asc_pass. */
+ASC_MUST_USE asc_status asc_task_at_input(asc_task *t, const asc_grad_rules *rules, const asc_target *other,
+                                          void *self,
+                                          asc_status (*sink)(void *self, size_t row,
+                                                             const asc_row_result *x));
+/* Points on the straight path from the baselines to the inputs: row p * n + e is example e at alphas[p] (of
+ * inputs, or of the sites themselves with replace_sites; then asc_task_ends comes first). */
+typedef struct asc_path {
+    asc_task *t;
+    const double *alphas;
+    size_t n_alphas;
+    bool sites;
+} asc_path;
+asc_rows asc_path_rows(const asc_path *p); /* borrows p */
+/* Nodes and weights of the request's rule (`fallback` when it names none) with its steps; adaptive is
+ * refused. With compat_captum the trapezoid's weights are Captum's. Free both with asc_free. */
+ASC_MUST_USE asc_status asc_task_rule(asc_task *t, const char *fallback, size_t *n, double **nodes,
+                                      double **weights);
 /* Numbers explained per example, learnt by a pass if need be. */
 ASC_MUST_USE asc_status asc_task_n_out(asc_task *t, size_t *out);
 
-/* Fills x (and, with baselines, x0 unless the request gives it) of at[] when they are sites: their values at the
- * inputs and at the inputs' baselines. Also sets r->value (and r->baseline_value). A no-op for inputs but for value. */
+/* Fills x (and, with baselines, x0 unless the request gives it) of at[] when they are sites: their values at
+ * the inputs and at the inputs' baselines. Also sets r->value (and r->baseline_value). A no-op for inputs but
+ * for value. */
 ASC_MUST_USE asc_status asc_task_ends(asc_task *t, bool with_baselines);
 /* Element i of the baseline of variable v for example e. */
 double asc_var_baseline(const asc_var *v, size_t e, size_t i);
@@ -112,21 +134,27 @@ int32_t asc_var_feature(const asc_var *v, size_t e, size_t i);
 
 /* Makes r->scores: one array per at[] of shape [n, (n_out,) shape], zero, with errors when with_errors. */
 ASC_MUST_USE asc_status asc_task_make_scores(asc_task *t, size_t n_out, bool with_errors);
-/* Sets r->delta[n] = sum of scores - (value - baseline_value) and checks it against the rounding bound or `tolerance`
- * relative to the largest score (0 = only records it): notes what does not hold. Needs n_out = 1. */
+/* For methods of one pass: learns the shapes of at[], makes the scores (one number per example) and room for
+ * r->value.
+ */
+ASC_MUST_USE asc_status asc_task_prepare(asc_task *t, bool with_errors);
+/* Sets r->delta[n] = sum of scores - (value - baseline_value) and checks it against the rounding bound or
+ * `tolerance` relative to the largest score (0 = only records it): notes what does not hold. Needs n_out = 1.
+ */
 ASC_MUST_USE asc_status asc_task_delta(asc_task *t, double tolerance);
-/* Rounding error of one score when the largest is `largest` (docs/methods.md: error model): of a gradient, of a
- * difference of two values of size `value`. */
+/* Rounding error of one score when the largest is `largest` (docs/methods.md: error model): of a gradient, of
+ * a difference of two values of size `value`. */
 double asc_task_gradient_noise(const asc_task *t, double largest);
 double asc_task_value_noise(const asc_task *t, double value);
 asc_status asc_task_note(asc_task *t, const char *fmt, ...) ASC_PRINTF(2, 3); /* adds to r->notes */
 
-/* A task of n * copies examples, example-major, whose variables may be changed by the caller: what noise-tunnel and
- * the averages over baselines run their base method on. Its result is its own; asc_task_deinit frees both. */
+/* A task of n * copies examples, example-major, whose variables may be changed by the caller: what
+ * noise-tunnel and the averages over baselines run their base method on. Its result is its own;
+ * asc_task_deinit frees both. */
 ASC_MUST_USE asc_status asc_task_expand(asc_task *t, size_t copies, asc_task *out);
 
-/* Uniform in [0,1) and standard normal draws by (seed, method, stream, index): the same for every chunk size, thread
- * count and example. `stream` numbers the sample. */
+/* Uniform in [0,1) and standard normal draws by (seed, method, stream, index): the same for every chunk size,
+ * thread count and example. `stream` numbers the sample. */
 double asc_task_uniform(const asc_task *t, uint64_t stream, uint64_t index);
 double asc_task_normal(const asc_task *t, uint64_t stream, uint64_t index);
 

@@ -3,7 +3,7 @@
 #include "decoder.h"
 #include <math.h>
 
-static asc_tensor *at_site(const asc_decoder_run *r, asc_site site, int64_t layer, asc_tensor *v) {
+static asc_tensor *at_site(const asc_decoder_run *r, asc_decoder_site site, int64_t layer, asc_tensor *v) {
     return r->site != NULL ? r->site(r->site_self, site, layer, v) : v;
 }
 

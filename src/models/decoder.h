@@ -62,15 +62,15 @@ ASC_MUST_USE asc_status asc_decoder_check_finite(asc_ctx *ctx, const asc_gguf *g
     X(MLP_OUT, "mlp.out", true)                                                                              \
     X(BLOCK_OUT, "out", true)                                                                                \
     X(FINAL_NORM, "final_norm", false)
-typedef enum asc_site {
+typedef enum asc_decoder_site {
 #define ASC_SITE_ENUM(e, name, per_layer) ASC_SITE_##e,
     ASC_SITE_TABLE(ASC_SITE_ENUM)
 #undef ASC_SITE_ENUM
         ASC_N_SITES
-} asc_site;
+} asc_decoder_site;
 /* Gets the value at a site ([B,T,D]; the last block may hold only its last rows, see `tail`) and returns it
  * or another of the same shape. layer is -1 for sites that are not per layer. */
-typedef asc_tensor *(*asc_site_fn)(void *self, asc_site site, int64_t layer, asc_tensor *value);
+typedef asc_tensor *(*asc_site_fn)(void *self, asc_decoder_site site, int64_t layer, asc_tensor *value);
 
 /* Keys and values of earlier positions, per layer [B,P,G,D]; owned by the scope they were kept in. */
 typedef struct asc_kv {

@@ -147,13 +147,13 @@ bool asc_model_site(const asc_model *m, size_t i, char *out, size_t out_size) {
     return true;
 }
 
-bool asc_model_find_site(const asc_model *m, asc_view name, asc_site *site, int64_t *layer) {
+bool asc_model_find_site(const asc_model *m, asc_view name, asc_decoder_site *site, int64_t *layer) {
     char text[96];
     for (size_t i = 0; asc_model_site(m, i, text, sizeof text); i++) {
         if (!asc_view_eqs(name, text)) continue;
         size_t per = ASC_N_SITES - 2;
         bool last = i == 1 + per * (size_t)m->decoder.cfg.n_layers;
-        *site = i == 0 ? ASC_SITE_EMBED : last ? ASC_SITE_FINAL_NORM : (asc_site)(1 + (i - 1) % per);
+        *site = i == 0 ? ASC_SITE_EMBED : last ? ASC_SITE_FINAL_NORM : (asc_decoder_site)(1 + (i - 1) % per);
         *layer = i == 0 || last ? -1 : (int64_t)((i - 1) / per);
         return true;
     }

@@ -26,6 +26,6 @@ asc_status asc_model_explain_nan(asc_model *m, const char *what);
 asc_status asc_model_template_failed(const asc_model *m, asc_status st);
 
 /* "blocks.3.mlp.out" -> site and layer; false when there is no such site. */
-bool asc_model_find_site(const asc_model *m, asc_view name, asc_site *site, int64_t *layer);
+bool asc_model_find_site(const asc_model *m, asc_view name, asc_decoder_site *site, int64_t *layer);
 
 #endif

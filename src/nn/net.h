@@ -16,6 +16,13 @@ typedef struct asc_tap {
     void *self;
 } asc_tap;
 
+/* Bytes that passes of one kind need: for one row, and for each further row. Kept by attribution. */
+typedef struct asc_net_price {
+    uint64_t key; /* of kind, shapes and sites; 0 = empty */
+    size_t one, more;
+} asc_net_price;
+enum { ASC_N_NET_PRICES = 16 };
+
 struct asc_net {
     asc_ctx *ctx;
     asc_port *inputs, *outputs; /* names belong to the net */
@@ -25,6 +32,7 @@ struct asc_net {
     size_t *output_site; /* site of each output */
     const char *kind;    /* "onnx", "c" */
     char *path;          /* NULL for a net in C */
+    asc_net_price prices[ASC_N_NET_PRICES];
     void *self;
     /* Records one run. inputs: floats as f32 tensors, integers and booleans as i32 tensors, in the order of
      * the ports; their shapes agree with the ports. tap may be NULL. outputs[n_outputs] is filled; errors are

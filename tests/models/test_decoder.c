@@ -159,7 +159,7 @@ static void sites_are_found(void **state) {
     golden g = open_golden("llama-q4_1", "null", "deferred");
     char name[96];
     size_t n = 0;
-    asc_site site;
+    asc_decoder_site site;
     int64_t layer;
     for (; asc_model_site(g.m, n, name, sizeof name); n++) {
         assert_true(asc_model_find_site(g.m, asc_view_of(name), &site, &layer));

@@ -1,0 +1,163 @@
+/* task_aim.c - the explained number: an index, a contrast or a weighted sum of a value, for each row. */
+#include "ops.h"
+#include "task_parts.h"
+#include <string.h>
+
+asc_status asc_aim_init(asc_task *t, const asc_target *want, asc_aim *out) {
+    asc_ctx *ctx = t->ctx;
+    *out = (asc_aim){.want = want};
+    if (want->value == NULL) {
+        out->site = (int64_t)t->net->output_site[0];
+    } else {
+        out->site = asc_net_find_site(t->net, asc_view_of(want->value));
+        if (out->site < 0) return ASC_NOT_FOUND;
+    }
+    if (want->weights != NULL && want->n_rows > 0)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "target: give either indices or weights");
+    if (want->weights == NULL && want->weight_rows > 0)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "target: weight_rows without weights");
+    if (want->weights != NULL && want->weight_rows != 1 && want->weight_rows != t->n)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "target: %zu rows of weights for %zu examples",
+                        want->weight_rows, t->n);
+    if (want->n_rows > 1 && want->n_rows != t->n)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "target: %zu indices for %zu examples", want->n_rows,
+                        t->n);
+    if (want->n_rows > 0 && (want->rank < 1 || want->rank > ASC_MAX_RANK || want->index == NULL))
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "target: an index has 1 to %d numbers", ASC_MAX_RANK);
+    if (want->n_rows == 0 && (want->index != NULL || want->versus != NULL))
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "target: indices without n_rows");
+    return ASC_OK;
+}
+
+/* Shape of one example's value. */
+static asc_shape row_shape(const asc_task *t, const asc_aim *a, const asc_tensor *value) {
+    asc_shape s = value->shape;
+    bool drop = t->batched || (s.rank > 0 && s.dims[0] == 1 && a->want->rank < s.rank);
+    if (!drop || s.rank == 0) return s;
+    s.rank--;
+    memmove(s.dims, value->shape.dims + 1, (size_t)s.rank * sizeof *s.dims);
+    return s;
+}
+
+/* Offset of an index in a row, -1 after an error. */
+static int64_t offset_of(asc_ctx *ctx, const asc_shape *s, const int64_t *index, int rank) {
+    int64_t o = 0;
+    for (int d = 0; d < s->rank; d++) {
+        int64_t i = d < rank ? index[d] : 0;
+        if (i < 0) i += s->dims[d];
+        if (i < 0 || i >= s->dims[d]) {
+            char text[128];
+            ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "target: index %lld in dimension %d of a value of shape %s",
+                     (long long)index[d], d, asc_shape_text(s, text));
+            asc_hint(ctx, "it counts from 0 to %lld behind the batch", (long long)s->dims[d] - 1);
+            return -1;
+        }
+        o = o * s->dims[d] + i;
+    }
+    return o;
+}
+
+static asc_status resolve(asc_task *t, asc_aim *a, asc_tensor *value, size_t n) {
+    asc_ctx *ctx = t->ctx;
+    const asc_target *w = a->want;
+    char text[128];
+    if (t->batched && (value->shape.rank == 0 || value->shape.dims[0] != (int64_t)n)) {
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                 "the explained value '%.60s' has shape %s for %zu examples: its first dimension does not "
+                 "count them",
+                 t->net->sites[a->site], asc_shape_text(&value->shape, text), n);
+        return asc_hint(ctx, "if the net mixes examples, give them as one (no_batch)");
+    }
+    asc_shape s = row_shape(t, a, value);
+    a->row_elems = (size_t)asc_shape_elems(&s);
+    a->n_out = a->row_elems;
+    if (w->weights != NULL) a->n_out = 1;
+    if (w->n_rows > 0) {
+        if (w->rank > s.rank)
+            return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                            "target: an index of %d numbers into a value of shape %s per example", w->rank,
+                            asc_shape_text(&s, text));
+        for (size_t i = 0; i < w->n_rows * (w->versus != NULL ? 2u : 1u); i++) {
+            const int64_t *from = i < w->n_rows ? w->index : w->versus;
+            if (offset_of(ctx, &s, from + (i % w->n_rows) * (size_t)w->rank, w->rank) < 0)
+                return ASC_OUT_OF_RANGE;
+        }
+        a->n_out = 1;
+        for (int d = w->rank; d < s.rank; d++) a->n_out *= (size_t)s.dims[d];
+    }
+    if (a->n_out == 0)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the explained value '%.60s' is empty",
+                        t->net->sites[a->site]);
+    a->resolved = true;
+    return ASC_OK;
+}
+
+static asc_tensor *transformed(asc_ctx *ctx, asc_tensor *v, asc_transform how) {
+    switch (how) {
+    case ASC_TRANSFORM_SOFTMAX:
+        return asc_softmax(ctx, v);
+    case ASC_TRANSFORM_LOG_SOFTMAX:
+        return asc_log_softmax(ctx, v);
+    case ASC_TRANSFORM_LOG:
+        return asc_log(ctx, v);
+    case ASC_TRANSFORM_NONE:
+        break;
+    }
+    return v;
+}
+
+/* Rows of [n, k, n_out] by an index each. */
+static asc_tensor *pick(asc_task *t, const asc_aim *a, asc_tensor *flat, const asc_shape *s,
+                        const int64_t *index, const asc_rows *rows, size_t first, size_t n) {
+    asc_ctx *ctx = t->ctx;
+    int64_t k = (int64_t)a->n_out, per = (int64_t)a->row_elems / k;
+    int rank = a->want->rank;
+    if (a->want->n_rows == 1) return asc_slice(ctx, flat, 1, offset_of(ctx, s, index, rank), k);
+    int32_t *at = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *at);
+    if (at == NULL) return asc_graph_poison(asc_graph_of(ctx));
+    for (size_t i = 0; i < n; i++) {
+        size_t e = asc_rows_example(t, rows, first + i);
+        at[i] = (int32_t)((int64_t)i * per + offset_of(ctx, s, index + e * (size_t)rank, rank) / k);
+    }
+    asc_tensor *table = asc_reshape(ctx, flat, ASC_SHAPE((int64_t)n * per, k));
+    asc_tensor *out = asc_gather(ctx, table, asc_from_i32(ctx, ASC_SHAPE((int64_t)n), at));
+    asc_free(ctx, at);
+    return out;
+}
+
+static asc_tensor *weighted(asc_task *t, const asc_aim *a, asc_tensor *flat, const asc_rows *rows,
+                            size_t first, size_t n) {
+    asc_ctx *ctx = t->ctx;
+    const asc_target *w = a->want;
+    size_t m = a->row_elems, total, k = w->weight_rows == 1 ? 1 : n;
+    double *copy = asc_mul_size(k, m, &total) ? asc_calloc(ctx, ASC_MEM_GENERAL, total, sizeof *copy) : NULL;
+    if (copy == NULL) return asc_graph_poison(asc_graph_of(ctx));
+    for (size_t i = 0; i < k; i++) {
+        size_t e = k == 1 ? 0 : asc_rows_example(t, rows, first + i);
+        memcpy(copy + i * m, w->weights + e * m, m * sizeof *copy);
+    }
+    int axis[] = {1};
+    asc_tensor *c = asc_from_f64(ctx, ASC_SHAPE((int64_t)k, (int64_t)m), copy);
+    asc_free(ctx, copy);
+    return asc_sum(ctx, asc_mul(ctx, flat, c), 1, axis, true);
+}
+
+asc_tensor *asc_aim_select(asc_task *t, asc_aim *a, asc_tensor *value, const asc_rows *rows, size_t first,
+                           size_t n) {
+    asc_ctx *ctx = t->ctx;
+    if (value->poison != ASC_OK) return value;
+    if (value->dtype != ASC_DTYPE_F32) value = asc_cast(ctx, value, ASC_DTYPE_F32);
+    if (!a->resolved && resolve(t, a, value, n) != ASC_OK) return asc_graph_poison(asc_graph_of(ctx));
+    if (asc_tensor_elems(value) != (int64_t)(n * a->row_elems)) {
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the explained value changes its size between passes");
+        return asc_graph_poison(asc_graph_of(ctx));
+    }
+    asc_shape s = row_shape(t, a, value);
+    value = transformed(ctx, value, a->want->transform);
+    asc_tensor *flat = asc_reshape(ctx, value, ASC_SHAPE((int64_t)n, (int64_t)a->row_elems));
+    if (a->want->weights != NULL) return weighted(t, a, flat, rows, first, n);
+    if (a->want->n_rows == 0) return flat;
+    asc_tensor *out = pick(t, a, flat, &s, a->want->index, rows, first, n);
+    if (a->want->versus == NULL) return out;
+    return asc_sub(ctx, out, pick(t, a, flat, &s, a->want->versus, rows, first, n));
+}

@@ -1,0 +1,297 @@
+/* task_pass.c - runs rows in passes: chooses how many share one, runs them, hands the numbers back in order.
+ */
+#include "exec.h"
+#include "hash.h"
+#include "ops.h"
+#include "method.h"
+#include "task_parts.h"
+#include <math.h>
+#include <string.h>
+
+static const size_t DEFAULT_MEMORY = (size_t)400 << 20;
+/* Rows that share a pass gain nothing more once the working set is far beyond the caches (docs/SPEED.md). */
+static const size_t ENOUGH_BYTES = (size_t)64 << 20;
+enum { ENOUGH_ROWS = 16 };
+
+/* One pass being made: its tensors, and room for what is read back. */
+typedef struct pass_run {
+    asc_task *t;
+    const asc_pass *p;
+    asc_aim *aim;
+    asc_recorded rec, partner;
+    asc_tensor **grads, **outs;
+    size_t n_outs;
+    double *f, **y, **g;
+    const double **row_y, **row_g;
+} pass_run;
+
+static size_t n_var(const pass_run *r) { return r->t->n_at > r->t->n_in ? r->t->n_at : r->t->n_in; }
+
+static void free_buffers(pass_run *r) {
+    for (size_t k = 0; k < r->t->n_at; k++) {
+        if (r->y != NULL) asc_free(r->t->ctx, r->y[k]);
+        if (r->g != NULL) asc_free(r->t->ctx, r->g[k]);
+        if (r->y != NULL) r->y[k] = NULL;
+        if (r->g != NULL) r->g[k] = NULL;
+    }
+    asc_free(r->t->ctx, r->f);
+    r->f = NULL;
+}
+
+static void run_deinit(pass_run *r) {
+    asc_ctx *ctx = r->t->ctx;
+    free_buffers(r);
+    asc_free(ctx, r->rec.moved);
+    asc_free(ctx, r->rec.y);
+    asc_free(ctx, r->partner.moved);
+    asc_free(ctx, r->partner.y);
+    asc_free(ctx, r->grads);
+    asc_free(ctx, r->outs);
+    asc_free(ctx, r->y);
+    asc_free(ctx, r->g);
+    asc_free(ctx, r->row_y);
+    asc_free(ctx, r->row_g);
+}
+
+static asc_status run_init(pass_run *r, asc_task *t, const asc_pass *p, asc_aim *aim) {
+    asc_ctx *ctx = t->ctx;
+    *r = (pass_run){.t = t, .p = p, .aim = aim};
+    size_t n = n_var(r) + 1;
+    r->rec.moved = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(asc_tensor *));
+    r->rec.y = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(asc_tensor *));
+    r->partner.moved = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(asc_tensor *));
+    r->partner.y = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(asc_tensor *));
+    r->grads = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(asc_tensor *));
+    r->outs = asc_calloc(ctx, ASC_MEM_PROGRAM, 2 * n + 2, sizeof(asc_tensor *));
+    r->y = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(double *));
+    r->g = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(double *));
+    r->row_y = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(double *));
+    r->row_g = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(double *));
+    bool ok = r->rec.moved != NULL && r->rec.y != NULL && r->partner.moved != NULL && r->partner.y != NULL &&
+              r->grads != NULL && r->outs != NULL && r->y != NULL && r->g != NULL && r->row_y != NULL &&
+              r->row_g != NULL;
+    return ok ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
+}
+
+/* Gradients at values that the net went through: one walk each, since a site may lie behind another one. */
+static void record_gradients(pass_run *r) {
+    asc_ctx *ctx = r->t->ctx;
+    const asc_pass *p = r->p;
+    size_t n = r->t->n_at;
+    asc_tensor *f = r->rec.f, *one = asc_full(ctx, f->shape, 1.0);
+    bool independent = !r->t->at_sites || p->replace_sites;
+    for (size_t k = 0; k < n; k += independent ? n : 1) {
+        size_t many = independent ? n : 1;
+        asc_grad_with_rules(ctx, p->rules, f, one, r->rec.y + k, many, r->grads + k);
+    }
+}
+
+/* Records rows first .. first + n - 1 and lists what must be computed. */
+static asc_status record(pass_run *r, size_t first, size_t n) {
+    asc_task *t = r->t;
+    const asc_pass *p = r->p;
+    asc_status st = asc_task_record(t, p, p->rows, r->aim, first, n, &r->rec);
+    if (st == ASC_OK && p->partner_rows != NULL)
+        st = asc_task_record(t, p, p->partner_rows, r->aim, first, n, &r->partner);
+    if (st != ASC_OK) return st;
+    r->n_outs = 0;
+    r->outs[r->n_outs++] = r->rec.f;
+    if (p->partner_f != NULL) r->outs[r->n_outs++] = r->partner.f;
+    if (p->want_gradients && r->rec.f->poison == ASC_OK) {
+        if (r->aim->n_out != 1) {
+            ASC_FAIL(t->ctx, ASC_INVALID_ARGUMENT,
+                     "%s explains one number per example; the target leaves %zu", t->method->info.name,
+                     r->aim->n_out);
+            return asc_hint(t->ctx, "choose one with the target (--target), or weights over them");
+        }
+        record_gradients(r);
+    }
+    for (size_t k = 0; k < t->n_at; k++) {
+        if (p->want_values) r->outs[r->n_outs++] = r->rec.y[k];
+        if (p->want_gradients && r->grads[k] != NULL) r->outs[r->n_outs++] = r->grads[k];
+    }
+    return ASC_OK;
+}
+
+static asc_status make_buffers(pass_run *r, size_t n) {
+    asc_task *t = r->t;
+    free_buffers(r);
+    r->f = asc_calloc(t->ctx, ASC_MEM_SCRATCH, n * r->aim->n_out, sizeof *r->f);
+    if (r->f == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t k = 0; k < t->n_at; k++) {
+        size_t total;
+        if (!asc_mul_size(n, t->at[k].size, &total)) return ASC_RESOURCE_EXHAUSTED;
+        if (r->p->want_values &&
+            (r->y[k] = asc_calloc(t->ctx, ASC_MEM_SCRATCH, total, sizeof(double))) == NULL)
+            return ASC_RESOURCE_EXHAUSTED;
+        if (r->p->want_gradients &&
+            (r->g[k] = asc_calloc(t->ctx, ASC_MEM_SCRATCH, total, sizeof(double))) == NULL)
+            return ASC_RESOURCE_EXHAUSTED;
+    }
+    return ASC_OK;
+}
+
+static asc_status check_finite(const pass_run *r, const double *v, size_t n, const char *what,
+                               const char *name) {
+    for (size_t i = 0; i < n; i++) {
+        if (isfinite(v[i])) continue;
+        ASC_FAIL(r->t->ctx, ASC_DATA_LOSS, "%s '%.60s' is %g", what, name, v[i]);
+        return asc_hint(r->t->ctx,
+                        "the net overflows or divides by zero there, or its weights hold such values; "
+                        "look at its sites one by one (method layer-activation)");
+    }
+    return ASC_OK;
+}
+
+static asc_status read_back(pass_run *r, size_t first, size_t n) {
+    asc_task *t = r->t;
+    asc_ctx *ctx = t->ctx;
+    asc_status st = ASC_OK;
+    const char *name = t->net->sites[r->aim->site];
+    ASC_TRY(asc_read_f64(ctx, r->rec.f, r->f, n * r->aim->n_out));
+    ASC_TRY(check_finite(r, r->f, n * r->aim->n_out, "the explained value", name));
+    if (r->p->partner_f != NULL) {
+        ASC_TRY(asc_read_f64(ctx, r->partner.f, r->p->partner_f + first, n));
+        ASC_TRY(check_finite(r, r->p->partner_f + first, n, "the explained value at the baseline", name));
+    }
+    for (size_t k = 0; k < t->n_at; k++) {
+        size_t m = n * t->at[k].size;
+        if (r->p->want_values) ASC_TRY(asc_read_f64(ctx, r->rec.y[k], r->y[k], m));
+        if (!r->p->want_gradients) continue;
+        ASC_TRY(asc_read_f64(ctx, r->grads[k], r->g[k], m));
+        ASC_TRY(check_finite(r, r->g[k], m, "a gradient with respect to", t->at[k].name));
+    }
+done:
+    return st;
+}
+
+static asc_status hand_over(pass_run *r, size_t first, size_t n) {
+    asc_task *t = r->t;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < t->n_at; k++) {
+            if (r->y[k] != NULL) r->row_y[k] = r->y[k] + i * t->at[k].size;
+            if (r->g[k] != NULL) r->row_g[k] = r->g[k] + i * t->at[k].size;
+        }
+        asc_row_result x = {.f = r->f + i * r->aim->n_out,
+                            .y = r->p->want_values ? r->row_y : NULL,
+                            .g = r->p->want_gradients ? r->row_g : NULL};
+        asc_status st = r->p->sink(r->p->self, first + i, &x);
+        if (st != ASC_OK) return st;
+    }
+    return ASC_OK;
+}
+
+static asc_status one_pass(pass_run *r, size_t first, size_t n) {
+    asc_ctx *ctx = r->t->ctx;
+    asc_scope_begin(ctx);
+    asc_status st = record(r, first, n);
+    if (st == ASC_OK) st = asc_run(ctx, r->outs, r->n_outs);
+    if (st == ASC_OK && r->f == NULL) st = make_buffers(r, n);
+    if (st == ASC_OK) st = read_back(r, first, n);
+    st = asc_scope_close(ctx, st);
+    return st == ASC_OK ? hand_over(r, first, n) : st;
+}
+
+/* What passes of this kind cost depends on the shapes, the sites and the target's site: the net remembers it.
+ */
+static uint64_t price_key(const pass_run *r) {
+    const asc_task *t = r->t;
+    int64_t kind[] = {r->p->replace_sites, r->p->want_gradients, r->p->partner_rows != NULL, r->aim->site,
+                      (int64_t)(uintptr_t)r->p->rules};
+    uint64_t h = asc_hash64(kind, sizeof kind, 1);
+    for (size_t i = 0; i < t->net->n_inputs; i++)
+        h = asc_hash64(&t->feeds[i].given.shape, sizeof(asc_shape), h + t->feeds[i].moving);
+    for (size_t k = 0; t->at_sites && k < t->n_at; k++)
+        h = asc_hash64(&t->at[k].site, sizeof t->at[k].site, h);
+    return h | 1;
+}
+
+static asc_status price(pass_run *r, size_t n, size_t *out) {
+    asc_plan plan;
+    asc_scope_begin(r->t->ctx);
+    asc_status st = record(r, 0, n);
+    if (st == ASC_OK) st = asc_exec_price(r->t->ctx, r->outs, r->n_outs, &plan);
+    st = asc_scope_close(r->t->ctx, st);
+    if (st == ASC_OK) *out = plan.arena_bytes + plan.output_bytes + plan.scratch_bytes;
+    return st;
+}
+
+static asc_status choose_rows(pass_run *r, size_t *out) {
+    asc_task *t = r->t;
+    size_t want = r->p->rows->n, one = 0, two = 0;
+    size_t limit = t->req->memory_bytes > 0 ? t->req->memory_bytes : DEFAULT_MEMORY;
+    *out = 1;
+    if (!t->batched || want == 1) return ASC_OK;
+    if (t->req->rows_per_pass > 0) {
+        *out = t->req->rows_per_pass < want ? t->req->rows_per_pass : want;
+        return ASC_OK;
+    }
+    uint64_t key = price_key(r);
+    asc_net_price *c = &t->net->prices[key % ASC_N_NET_PRICES];
+    if (c->key != key) {
+        asc_status st = price(r, 1, &one);
+        if (st == ASC_OK) st = price(r, 2, &two);
+        if (st != ASC_OK) return st;
+        *c = (asc_net_price){.key = key, .one = one, .more = two > one ? two - one : 1};
+    }
+    if (c->one > limit) {
+        ASC_FAIL(t->ctx, ASC_RESOURCE_EXHAUSTED, "one row of '%s' needs %zu bytes; the bound is %zu",
+                 t->net->path != NULL ? t->net->path : "the net", c->one, limit);
+        return asc_hint(t->ctx, "raise --memory to at least %zuM", (c->one >> 20) + 1);
+    }
+    size_t fit = 1 + (limit - c->one) / c->more, enough = 1 + ENOUGH_BYTES / c->more;
+    if (enough < ENOUGH_ROWS) enough = ENOUGH_ROWS;
+    if (fit > enough) fit = enough;
+    if (fit > want) fit = want;
+    size_t rounds = (want + fit - 1) / fit;
+    *out = (want + rounds - 1) / rounds; /* equal passes: 17 rows at 16 a pass run as 9 + 8 */
+    size_t peak = c->one + (*out - 1) * c->more;
+    if (peak > t->r->predicted_peak_bytes) t->r->predicted_peak_bytes = peak;
+    return ASC_OK;
+}
+
+asc_status asc_task_run(asc_task *t, const asc_pass *p) {
+    asc_ctx *ctx = t->ctx;
+    asc_status st = ASC_OK;
+    pass_run r = {0};
+    asc_aim other;
+    size_t chunk = 1, n = p->rows->n;
+    if (n == 0) return ASC_OK;
+    if (p->other != NULL) {
+        st = asc_aim_init(t, p->other, &other);
+        if (st != ASC_OK) return st;
+    }
+    ASC_TRY(run_init(&r, t, p, p->other != NULL ? &other : &t->aim));
+    ASC_TRY(choose_rows(&r, &chunk));
+    for (size_t done = 0; done < n;) {
+        size_t b = n - done < chunk ? n - done : chunk;
+        ASC_TRY(one_pass(&r, done, b));
+        done += b;
+        t->r->n_forward += b * (p->partner_rows != NULL ? 2 : 1);
+        t->r->n_backward += p->want_gradients ? b : 0;
+        if (done < n) ASC_TRY(asc_progress(ctx, p->what != NULL ? p->what : "rows", (double)done, (double)n));
+    }
+    if (chunk > t->r->rows_per_pass) t->r->rows_per_pass = chunk;
+done:
+    if (r.t != NULL) run_deinit(&r);
+    return st;
+}
+
+typedef struct collect {
+    double *out;
+    size_t n_out;
+} collect;
+
+static asc_status keep_f(void *self, size_t row, const asc_row_result *x) {
+    collect *c = self;
+    memcpy(c->out + row * c->n_out, x->f, c->n_out * sizeof *x->f);
+    return ASC_OK;
+}
+
+asc_status asc_task_values(asc_task *t, const asc_rows *rows, bool replace_sites, double *out) {
+    collect c = {.out = out};
+    asc_status st = asc_task_n_out(t, &c.n_out);
+    asc_pass p = {
+        .rows = rows, .replace_sites = replace_sites, .what = "perturbed rows", .self = &c, .sink = keep_f};
+    return st == ASC_OK ? asc_task_run(t, &p) : st;
+}

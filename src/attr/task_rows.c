@@ -1,0 +1,68 @@
+/* task_rows.c - the two kinds of rows that most gradient methods need: the inputs as they are, and points on
+ * a path. */
+#include "method.h"
+#include "quadrature.h"
+#include "task_parts.h"
+#include <string.h>
+
+static void fill_input(void *self, size_t row, size_t var, double *out) {
+    const asc_task *t = self;
+    const asc_var *v = &t->in[var];
+    memcpy(out, v->x + row * v->size, v->size * sizeof *out);
+}
+
+asc_status asc_task_at_input(asc_task *t, const asc_grad_rules *rules, const asc_target *other, void *self,
+                             asc_status (*sink)(void *self, size_t row, const asc_row_result *x)) {
+    if (t->r->value == NULL) t->r->value = asc_calloc(t->ctx, ASC_MEM_GENERAL, t->n, sizeof *t->r->value);
+    if (t->r->value == NULL) return ASC_RESOURCE_EXHAUSTED;
+    asc_rows rows = {.n = t->n, .self = t, .fill = fill_input};
+    asc_pass p = {.rows = &rows,
+                  .want_values = true,
+                  .want_gradients = true,
+                  .other = other,
+                  .rules = rules,
+                  .what = "gradients",
+                  .self = self,
+                  .sink = sink};
+    return asc_task_run(t, &p);
+}
+
+static void fill_path(void *self, size_t row, size_t var, double *out) {
+    const asc_path *p = self;
+    const asc_var *v = p->sites ? &p->t->at[var] : &p->t->in[var];
+    size_t e = row % p->t->n;
+    double a = p->alphas[row / p->t->n];
+    const double *x = v->x + e * v->size;
+    for (size_t i = 0; i < v->size; i++) {
+        double b = asc_var_baseline(v, e, i);
+        out[i] = a == 1.0 ? x[i] : b + a * (x[i] - b);
+    }
+}
+
+asc_rows asc_path_rows(const asc_path *p) {
+    return (asc_rows){.n = p->n_alphas * p->t->n, .self = (void *)(uintptr_t)p, .fill = fill_path};
+}
+
+asc_status asc_task_rule(asc_task *t, const char *fallback, size_t *n, double **nodes, double **weights) {
+    asc_ctx *ctx = t->ctx;
+    const char *name = t->req->rule != NULL ? t->req->rule : fallback;
+    int rule = asc_rule_from_name(name);
+    *nodes = *weights = NULL;
+    *n = t->req->steps > 0 ? t->req->steps : 50;
+    if (rule < 0 || rule == ASC_RULE_ADAPTIVE) {
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: no fixed rule is called '%.40s'", t->method->info.name,
+                 name);
+        return asc_hint(ctx,
+                        "gauss-legendre, riemann-left, riemann-right, riemann-middle, riemann-trapezoid");
+    }
+    asc_status st = asc_rule_check_steps(ctx, (asc_rule)rule, *n);
+    if (st != ASC_OK) return st;
+    *nodes = asc_calloc(ctx, ASC_MEM_GENERAL, *n, sizeof **nodes);
+    *weights = asc_calloc(ctx, ASC_MEM_GENERAL, *n, sizeof **weights);
+    if (*nodes == NULL || *weights == NULL) return ASC_RESOURCE_EXHAUSTED;
+    st = asc_rule_nodes(ctx, (asc_rule)rule, *n, *nodes, *weights);
+    /* Captum's trapezoid divides by n instead of n - 1, so its weights add up to (n - 1) / n. */
+    for (size_t i = 0; t->req->compat_captum && rule == ASC_RULE_RIEMANN_TRAPEZOID && i < *n; i++)
+        (*weights)[i] *= ((double)*n - 1.0) / (double)*n;
+    return st;
+}
