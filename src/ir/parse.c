@@ -108,6 +108,9 @@ static asc_status attribute(reader *r, const asc_op *op, asc_attrs *a) {
         a->i[d->slot] = n;
         break;
     }
+    case ASC_ATTR_AXES:
+        st = int_list(r, &a->i[d->slot], 3, &n);
+        break;
     case ASC_ATTR_FLOAT:
     case ASC_ATTR_SCALAR:
         if (!real(r, &a->f[d->slot])) return bad(r, "expected a number");

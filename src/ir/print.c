@@ -34,6 +34,10 @@ static void put_attr(asc_strbuf *out, const asc_attr_def *d, const asc_attrs *a)
             asc_strbuf_addf(out, "%s%lld", i > 0 ? "," : "", (long long)a->i[d->slot + 1 + i]);
         asc_strbuf_addc(out, ']');
         break;
+    case ASC_ATTR_AXES:
+        asc_strbuf_addf(out, "[%lld,%lld,%lld]", (long long)a->i[d->slot], (long long)a->i[d->slot + 1],
+                        (long long)a->i[d->slot + 2]);
+        break;
     case ASC_ATTR_FLOAT:
     case ASC_ATTR_SCALAR:
         put_float(out, a->f[d->slot]);

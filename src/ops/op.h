@@ -62,6 +62,7 @@ typedef enum asc_attr_kind {
     ASC_ATTR_INT,    /* i[slot] */
     ASC_ATTR_BOOL,   /* i[slot], 0 or 1 */
     ASC_ATTR_INTS,   /* i[slot] = count, values behind it */
+    ASC_ATTR_AXES,   /* i[slot] and the two behind it: one number per spatial axis, 0 for axes not there */
     ASC_ATTR_FLOAT,  /* f[slot], part of the structural hash */
     ASC_ATTR_SCALAR, /* f[slot], a run-time parameter: not part of the hash */
     ASC_ATTR_DTYPE   /* i[slot], an asc_dtype */

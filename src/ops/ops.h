@@ -4,6 +4,7 @@
 #define ASC_OPS_H
 
 #include "op.h"
+#include "window.h"
 
 /* The kinds of asc_bitwise. */
 enum {

@@ -9,6 +9,8 @@ static const char *kind_name(asc_attr_kind kind) {
         return "bool";
     case ASC_ATTR_INTS:
         return "ints";
+    case ASC_ATTR_AXES:
+        return "3 ints";
     case ASC_ATTR_FLOAT:
         return "float";
     case ASC_ATTR_SCALAR:

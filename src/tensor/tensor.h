@@ -8,7 +8,7 @@
 #include "ascribe/tensor.h"
 #include "dtype.h"
 
-enum { ASC_MAX_IN = 8, ASC_N_IATTR = 12, ASC_N_FATTR = 4 };
+enum { ASC_MAX_IN = 8, ASC_N_IATTR = 20, ASC_N_FATTR = 4 };
 
 struct asc_op;
 

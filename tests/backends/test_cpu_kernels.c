@@ -26,6 +26,16 @@ static bool mine(const asc_op *op) {
     case ASC_OPCODE_SDPA:
     case ASC_OPCODE_SDPA_GRAD:
         return false;
+    case ASC_OPCODE_CONV: /* test_cpu_conv.c */
+    case ASC_OPCODE_CONV_GRAD_INPUT:
+    case ASC_OPCODE_CONV_GRAD_WEIGHT:
+    case ASC_OPCODE_MAX_POOL:
+    case ASC_OPCODE_MAX_POOL_INDEX:
+    case ASC_OPCODE_POOL_TAKE:
+    case ASC_OPCODE_POOL_PUT:
+    case ASC_OPCODE_AVG_POOL:
+    case ASC_OPCODE_AVG_POOL_GRAD:
+        return false;
     default:
         return true;
     }

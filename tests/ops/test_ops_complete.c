@@ -43,7 +43,7 @@ static void attributes(void **state) {
         for (int k = 0; k < op->n_attrs; k++) {
             const asc_attr_def *d = &op->attrs[k];
             bool is_float = d->kind == ASC_ATTR_FLOAT || d->kind == ASC_ATTR_SCALAR;
-            int len = d->kind == ASC_ATTR_INTS ? 1 + ASC_MAX_RANK : 1;
+            int len = d->kind == ASC_ATTR_INTS ? 1 + ASC_MAX_RANK : d->kind == ASC_ATTR_AXES ? 3 : 1;
             if (d->name == NULL || d->name[0] == '\0') fail_msg("%s: attribute %d has no name", op->name, k);
             if (d->slot < 0 || d->slot + len > (is_float ? ASC_N_FATTR : ASC_N_IATTR))
                 fail_msg("%s: slot of %s", op->name, d->name);

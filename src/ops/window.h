@@ -1,0 +1,99 @@
+/* window.h - windows that move over the spatial axes of [B,C,spatial 1..3]: what convolutions and pools
+ * share. Tap t of the window at output position o reads input position o stride + t dilation - before. A
+ * negative `before` or `after` cuts off instead of adding. Positions outside the input read as 0 (conv,
+ * avg_pool) or not at all (max_pool). */
+#ifndef ASC_WINDOW_H
+#define ASC_WINDOW_H
+
+#include "op.h"
+
+enum { ASC_MAX_SPATIAL = 3 };
+
+/* One number per spatial axis, outermost first; entries behind the last axis are ignored. stride and dilation
+ * 0 mean 1. Convolutions take the kernel's size from their weight (conv_grad_weight from here). */
+typedef struct asc_window {
+    int64_t kernel[ASC_MAX_SPATIAL], stride[ASC_MAX_SPATIAL], dilation[ASC_MAX_SPATIAL];
+    int64_t before[ASC_MAX_SPATIAL], after[ASC_MAX_SPATIAL]; /* padding */
+    bool ceil; /* pools: a last window that hangs over the padded end counts, unless it starts behind the
+                  input */
+} asc_window;
+
+/* Slots of the attributes; an op's table names those that it uses. */
+enum {
+    ASC_WIN_KERNEL = 0,
+    ASC_WIN_STRIDE = 3,
+    ASC_WIN_DILATION = 6,
+    ASC_WIN_BEFORE = 9,
+    ASC_WIN_AFTER = 12,
+    ASC_WIN_SIZE = 15, /* spatial sizes of the result */
+    ASC_WIN_GROUPS = 18,
+    ASC_WIN_CEIL = 18,
+    ASC_WIN_INCLUDE_PAD = 19
+};
+
+/* A window with its sizes, always for three axes: axes that are not there come first and have one position.
+ */
+typedef struct asc_geometry {
+    int64_t in[ASC_MAX_SPATIAL], out[ASC_MAX_SPATIAL], kernel[ASC_MAX_SPATIAL], stride[ASC_MAX_SPATIAL];
+    int64_t dilation[ASC_MAX_SPATIAL], before[ASC_MAX_SPATIAL], after[ASC_MAX_SPATIAL];
+} asc_geometry;
+
+/* Stride, dilation and padding of win as attributes, for n axes; with the kernel's size if `kernel`. */
+asc_attrs asc_window_attrs(const asc_window *win, int n, bool kernel);
+/* The attributes as a window again. */
+asc_window asc_window_of(const asc_attrs *attrs);
+/* Spatial axes of a tensor [B,C,..]: 0 if it has none, at most 3. */
+int asc_spatial_rank(const asc_tensor *t);
+/* Copies n sizes to the slot ASC_WIN_SIZE. */
+void asc_window_set_size(asc_attrs *attrs, int n, const int64_t *size);
+
+/* in, kernel: n sizes each; ceil as in asc_window. The attributes must have passed asc_geometry_infer. */
+void asc_geometry_of(const asc_attrs *attrs, int n, const int64_t *in, const int64_t *kernel, bool ceil,
+                     asc_geometry *out);
+/* The same behind checks of everything; errors name the op and the axis. */
+asc_status asc_geometry_infer(asc_ctx *ctx, const asc_call *c, int n, const int64_t *in,
+                              const int64_t *kernel, bool ceil, asc_geometry *out);
+/* Input k must be f32 [B,C,spatial 1..3]. */
+asc_status asc_infer_need_planes(asc_ctx *ctx, const asc_call *c, int k);
+/* Sets the result to f32 [batch,channels,n sizes]. */
+void asc_infer_planes(asc_call *c, int64_t batch, int64_t channels, int n, const int64_t *sizes);
+/* The sizes of the n axes of three that are there. */
+const int64_t *asc_spatial_of(const int64_t sizes[ASC_MAX_SPATIAL], int n);
+
+/* Positions [*first, *end) whose tap at offset `off` = t dilation - before lies in [0, in). */
+static inline void asc_window_valid(int64_t off, int64_t stride, int64_t in, int64_t out, int64_t *first,
+                                    int64_t *end) {
+    *first = off >= 0 ? 0 : (-off + stride - 1) / stride;
+    *end = in > off ? (in - off - 1) / stride + 1 : 0;
+    if (*end > out) *end = out;
+    if (*first > *end) *first = *end;
+}
+
+/* An array [B,C,spatial] with three spatial axes, as reference kernels walk it. */
+typedef struct asc_planes {
+    double *data;
+    int64_t batch, channels, size[ASC_MAX_SPATIAL];
+    int64_t b_stride, c_stride, stride[ASC_MAX_SPATIAL];
+} asc_planes;
+asc_planes asc_planes_of(const asc_nd *a);
+
+/* Attributes of conv and conv_grad_input/_weight decoded: one convolution x [B,C,in] * w [M,C/G,kernel]. */
+typedef struct asc_conv_shape {
+    int64_t batch, groups, c, m; /* c, m: channels of a group */
+    asc_geometry geo;
+} asc_conv_shape;
+/* Of a call that passed its shape rule; whichever of the three ops it is. */
+void asc_conv_shape_of(const asc_call *c, asc_conv_shape *out);
+/* Multiplications and additions of it. */
+double asc_conv_flops(const asc_conv_shape *s);
+/* Sample cases of the three ops: shapes of x, w and y of one convolution. */
+typedef struct asc_conv_case {
+    asc_shape x, w, y;
+    asc_attrs attrs; /* of conv */
+    bool bias;
+} asc_conv_case;
+bool asc_conv_case_at(int i, asc_conv_case *out);
+/* Sum of g [B,C,..] over all axes but 1. */
+asc_tensor *asc_sum_planes(asc_ctx *ctx, asc_tensor *g);
+
+#endif
