@@ -16,8 +16,15 @@ enum {
     ASC_N_BITWISE
 };
 
+/* The kinds of asc_random. */
+enum { ASC_RANDOM_UNIFORM, ASC_RANDOM_NORMAL, ASC_N_RANDOM };
+
 #define OP(E, name, proto) asc_tensor *asc_##name proto;
 #include "ops.def"
 #undef OP
+
+/* arg_max and arg_min with the last of equals (of NaNs) instead of the first. */
+asc_tensor *asc_arg_max_last(asc_ctx *ctx, asc_tensor *a, int axis);
+asc_tensor *asc_arg_min_last(asc_ctx *ctx, asc_tensor *a, int axis);
 
 #endif

@@ -127,6 +127,44 @@ int64_t asc_find_largest(const double *x, int64_t stride, int64_t n) {
     return best;
 }
 
+int64_t asc_find_extreme(const double *x, int64_t stride, int64_t n, bool smallest, bool last) {
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++) {
+        double v = x[i * stride], b = x[best * stride];
+        bool nan = isnan(v), better = smallest ? v < b : v > b;
+        if (isnan(b) ? nan && last : nan || better || (v == b && last)) best = i;
+    }
+    return best;
+}
+
+asc_status asc_infer_place(asc_ctx *ctx, asc_call *c) {
+    asc_status st = asc_infer_axis(ctx, c, c->attrs->i[0], false, ASC_DTYPE_I32);
+    if (st == ASC_OK && c->in_shape[0].dims[c->attrs->i[0]] > INT32_MAX)
+        return asc_infer_fail(ctx, c, "the axis is too long for i32 positions");
+    return st;
+}
+
+bool asc_sample_axis(int i, bool flag, asc_sample *out) {
+    static const struct {
+        asc_shape shape;
+        int64_t axis, flag;
+    } cases[] = {
+        {{.rank = 1, .dims = {7}}, 0, 0},     {{.rank = 1, .dims = {1}}, 0, 1},
+        {{.rank = 2, .dims = {3, 5}}, 1, 1},  {{.rank = 3, .dims = {2, 3, 5}}, 1, 0},
+        {{.rank = 2, .dims = {13, 2}}, 0, 0},
+    };
+    if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
+    *out = (asc_sample){.n_in = 1,
+                        .in_dtype = {ASC_DTYPE_F32},
+                        .in_shape = {cases[i].shape},
+                        .lo = {-2},
+                        .hi = {2},
+                        .min_gap = 1e-3};
+    out->attrs.i[0] = cases[i].axis;
+    if (flag) out->attrs.i[1] = cases[i].flag;
+    return true;
+}
+
 asc_shape asc_reduce_kept(const asc_tensor *in, const asc_attrs *attrs) {
     asc_shape shape = asc_tensor_shape(in);
     for (int k = 0; k < shape.rank; k++)

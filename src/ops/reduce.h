@@ -1,7 +1,7 @@
 /* reduce.h - what the reductions share: their attributes, shape rules, and walks for the reference kernels.
- * sum and mean take a list of axes (INTS at i[0]) and keep (BOOL at i[7]); max takes one axis (INT at i[0])
- * and keep (BOOL at i[1]); arg_max one axis. Axes are counted from the front in attributes; builders turn
- * negative ones. */
+ * sum, mean and log_sum_exp take a list of axes (INTS at i[0]) and keep (BOOL at i[7]); max, min and prod
+ * take one axis (INT at i[0]) and keep (BOOL at i[1]); arg_max and arg_min one axis and last (BOOL at i[1]).
+ * Axes are counted from the front in attributes; builders turn negative ones. */
 #ifndef ASC_REDUCE_H
 #define ASC_REDUCE_H
 
@@ -28,6 +28,12 @@ void asc_ref_axis(const asc_ref_args *a, int axis, bool keep,
                   double (*f)(const double *x, int64_t stride, int64_t n));
 /* Position of the largest value; the first of equals, the first NaN if there is one. */
 int64_t asc_find_largest(const double *x, int64_t stride, int64_t n);
+/* The same for the smallest value, and with the last of equals (of NaNs) instead of the first. */
+int64_t asc_find_extreme(const double *x, int64_t stride, int64_t n, bool smallest, bool last);
+/* Shape rule of arg_max and arg_min: i32 without the axis i[0]. */
+asc_status asc_infer_place(asc_ctx *ctx, asc_call *c);
+/* Sample cases of max and its relatives: axis at i[0]; a flag at i[1] if `flag`. */
+bool asc_sample_axis(int i, bool flag, asc_sample *out);
 /* Shape of the input with the reduced axes of length 1. */
 asc_shape asc_reduce_kept(const asc_tensor *in, const asc_attrs *attrs);
 /* f32 like in: 1 at the largest value of each run along axis (the first of equals), else 0. A constant for

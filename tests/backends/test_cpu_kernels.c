@@ -96,6 +96,13 @@ static bool by_reference(const asc_op *op) {
     case ASC_OPCODE_LOGICAL_NOT:
     case ASC_OPCODE_IS_NAN:
     case ASC_OPCODE_IS_INF:
+    case ASC_OPCODE_MIN:
+    case ASC_OPCODE_ARG_MIN:
+    case ASC_OPCODE_PROD:
+    case ASC_OPCODE_LOG_SUM_EXP:
+    case ASC_OPCODE_TOP_K:
+    case ASC_OPCODE_RANDOM:
+    case ASC_OPCODE_MATMUL_BIAS:
     case ASC_OPCODE_CUMSUM:
     case ASC_OPCODE_TAKE_ALONG:
     case ASC_OPCODE_PUT_ALONG:

@@ -166,7 +166,8 @@ static void max_run(const asc_kargs *a, bool index) {
 static void run_max(const asc_kargs *a) { max_run(a, false); }
 static void run_arg_max(const asc_kargs *a) { max_run(a, true); }
 static bool arg_max_fits(const asc_call *c) {
-    return c->dtype == ASC_DTYPE_I32 && c->in_dtype[0] == ASC_DTYPE_F32 && c->in_shape[0].rank > 0;
+    return c->dtype == ASC_DTYPE_I32 && c->in_dtype[0] == ASC_DTYPE_F32 && c->in_shape[0].rank > 0 &&
+           asc_kint(c, "last") == 0;
 }
 static bool max_fits(const asc_call *c) { return asc_kfits_f32(c) && c->in_shape[0].rank > 0; }
 
