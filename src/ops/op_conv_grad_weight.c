@@ -107,8 +107,8 @@ static asc_tensor *jvp(asc_jvp_args *a) {
 }
 
 static void cost(const asc_call *c, asc_cost *out) {
-    asc_conv_shape s;
-    asc_conv_shape_of(c, &s);
+    asc_conv_sizes s;
+    asc_conv_sizes_of(c, &s);
     asc_cost_move(c, out);
     out->flops = asc_conv_flops(&s);
 }

@@ -140,17 +140,17 @@ asc_planes asc_planes_of(const asc_nd *a) {
     return p;
 }
 
-void asc_conv_shape_of(const asc_call *c, asc_conv_shape *out) {
+void asc_conv_sizes_of(const asc_call *c, asc_conv_sizes *out) {
     const int op = c->op->opcode, n = c->in_shape[0].rank - 2;
     const asc_shape *x = op == ASC_OPCODE_CONV_GRAD_INPUT ? &c->shape : &c->in_shape[0],
                     *w = op == ASC_OPCODE_CONV_GRAD_WEIGHT ? &c->shape : &c->in_shape[1];
-    *out = (asc_conv_shape){.batch = x->dims[0], .groups = c->attrs->i[ASC_WIN_GROUPS]};
+    *out = (asc_conv_sizes){.batch = x->dims[0], .groups = c->attrs->i[ASC_WIN_GROUPS]};
     out->c = w->dims[1];
     out->m = w->dims[0] / out->groups;
     asc_geometry_of(c->attrs, n, x->dims + 2, w->dims + 2, false, &out->geo);
 }
 
-double asc_conv_flops(const asc_conv_shape *s) {
+double asc_conv_flops(const asc_conv_sizes *s) {
     double f = 2 * (double)s->batch * (double)s->groups * (double)s->c * (double)s->m;
     for (int d = 0; d < N; d++) f *= (double)s->geo.kernel[d] * (double)s->geo.out[d];
     return f;

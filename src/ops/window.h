@@ -78,14 +78,14 @@ typedef struct asc_planes {
 asc_planes asc_planes_of(const asc_nd *a);
 
 /* Attributes of conv and conv_grad_input/_weight decoded: one convolution x [B,C,in] * w [M,C/G,kernel]. */
-typedef struct asc_conv_shape {
+typedef struct asc_conv_sizes {
     int64_t batch, groups, c, m; /* c, m: channels of a group */
     asc_geometry geo;
-} asc_conv_shape;
+} asc_conv_sizes;
 /* Of a call that passed its shape rule; whichever of the three ops it is. */
-void asc_conv_shape_of(const asc_call *c, asc_conv_shape *out);
+void asc_conv_sizes_of(const asc_call *c, asc_conv_sizes *out);
 /* Multiplications and additions of it. */
-double asc_conv_flops(const asc_conv_shape *s);
+double asc_conv_flops(const asc_conv_sizes *s);
 /* Sample cases of the three ops: shapes of x, w and y of one convolution. */
 typedef struct asc_conv_case {
     asc_shape x, w, y;
