@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lists the source files of one kind, in a stable order, for meson.build. Kinds: inc lib kernel avx2 avx512 cli test goldens fuzz example bench.
+# Lists the source files of one kind, in a stable order, for meson.build. Kinds: inc lib kernel avx2 avx512 cli test goldens nodetests fuzz example bench.
 # Files of src/backends/cpu/kernels/ hold fast kernels: *_avx2.c and *_avx512.c are compiled for those instructions.
 set -eu
 cd "$(dirname "$0")/.."
@@ -14,6 +14,7 @@ kernel) find_c src/backends/cpu/kernels '*.c' | grep -v -e '_avx2\.c$' -e '_avx5
 cli) find_c src/cli '*.c' ;;
 test) find_c tests 'test_*.c' ;;
 goldens) find_c tests/goldens '*.c' ;;
+nodetests) find_c tests/onnx 'onnx_*.c' ;;
 fuzz) find_c tests/fuzz 'fuzz_*.c' ;;
 example) find_c examples '*.c' ;;
 bench) find_c bench '*.c' ;;

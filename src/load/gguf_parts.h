@@ -5,16 +5,8 @@
 #include "alloc.h"
 #include "file.h"
 #include "gguf.h"
+#include "name_index.h"
 #include "view.h"
-
-/* Open-addressed hash from names to positions in an array whose elements begin with an asc_view. */
-typedef struct asc_name_index {
-    uint32_t *slots; /* position + 1; 0 = free */
-    uint32_t mask;
-    uint64_t seed;
-    const void *base;
-    size_t stride;
-} asc_name_index;
 
 struct asc_gguf {
     char *name; /* for messages */
@@ -38,12 +30,6 @@ static inline uint32_t asc_le32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 static inline uint64_t asc_le64(const uint8_t *p) { return asc_le32(p) | (uint64_t)asc_le32(p + 4) << 32; }
-
-/* gguf_index.c. init: room for `count` names. add: false when the name of element `i` is there already. */
-ASC_MUST_USE asc_status asc_name_index_init(asc_arena *arena, asc_name_index *x, const void *base,
-                                            size_t stride, size_t count);
-bool asc_name_index_add(asc_name_index *x, uint32_t i);
-int64_t asc_name_index_find(const asc_name_index *x, asc_view name); /* -1 = absent */
 
 /* gguf_cursor.c: reads at g->pos and moves it. `what` and `of` say what is read, for the message. */
 ASC_MUST_USE asc_status asc_gguf_need(asc_ctx *ctx, const asc_gguf *g, uint64_t bytes, const char *what,

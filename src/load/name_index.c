@@ -1,5 +1,5 @@
-/* gguf_index.c - look-up by name for metadata and tensors. */
-#include "gguf_parts.h"
+/* name_index.c - look-up by name; see name_index.h. */
+#include "name_index.h"
 #include "hash.h"
 
 static asc_view name_at(const asc_name_index *x, uint32_t i) {
@@ -9,7 +9,7 @@ static asc_view name_at(const asc_name_index *x, uint32_t i) {
 asc_status asc_name_index_init(asc_arena *arena, asc_name_index *x, const void *base, size_t stride,
                                size_t count) {
     uint32_t cap = 16;
-    while (cap < 2 * count) cap *= 2; /* count is limited to 65536 */
+    while (cap < 2 * count) cap *= 2; /* count is limited */
     *x = (asc_name_index){.mask = cap - 1, .base = base, .stride = stride};
     /* A seed that the file's author cannot know, so that names chosen to collide do not. Look-ups do not
      * depend on it. */

@@ -1,0 +1,40 @@
+/* onnx_op_arith.c - Add, Sub, Mul, Div with broadcasting, in both forms: NumPy's (opset 7 on) and the older
+ * one, in which the second operand is laid along axes `axis`.. of the first when `broadcast` is set. */
+#include "onnx_ops.h"
+
+/* The second operand, shaped so that NumPy's broadcasting does what the operator's version says. */
+static asc_tensor *second(asc_onnx_call *c, asc_tensor *a, asc_tensor *b) {
+    if (c->opset >= 7 || asc_tensor_poisoned(a) || asc_tensor_poisoned(b)) return b;
+    if (asc_onnx_attr_int(c, "broadcast", 0) == 0 || b->shape.rank == 0) return b;
+    int64_t axis = asc_onnx_attr_int(c, "axis", a->shape.rank - b->shape.rank);
+    if (axis < 0) axis += a->shape.rank;
+    if (axis < 0 || axis + b->shape.rank > a->shape.rank) {
+        asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "axis %lld for %d and %d dimensions", (long long)axis,
+                      a->shape.rank, b->shape.rank);
+        return b;
+    }
+    asc_shape s = b->shape;
+    s.rank = a->shape.rank - (int)axis;
+    for (int i = b->shape.rank; i < s.rank; i++) s.dims[i] = 1;
+    return asc_reshape(c->ctx, b, s);
+}
+
+asc_status asc_onnx_binary(asc_onnx_call *c, asc_tensor *(*op)(asc_ctx *, asc_tensor *, asc_tensor *),
+                           int elem) {
+    asc_tensor *a = asc_onnx_t(c, 0), *b = asc_onnx_t(c, 1);
+    return asc_onnx_set(c, 0, op(c->ctx, a, second(c, a, b)), elem != 0 ? elem : asc_onnx_elem(c, 0));
+}
+
+asc_status asc_onnx_Add(asc_onnx_call *c) { return asc_onnx_binary(c, asc_add, 0); }
+asc_status asc_onnx_Sub(asc_onnx_call *c) { return asc_onnx_binary(c, asc_sub, 0); }
+asc_status asc_onnx_Mul(asc_onnx_call *c) { return asc_onnx_binary(c, asc_mul, 0); }
+
+/* Integers are divided towards zero. */
+static asc_tensor *div_int(asc_ctx *ctx, asc_tensor *a, asc_tensor *b) {
+    return asc_cast(ctx, asc_cast(ctx, asc_div(ctx, a, b), ASC_DTYPE_I32), ASC_DTYPE_F32);
+}
+
+asc_status asc_onnx_Div(asc_onnx_call *c) {
+    bool floats = asc_onnx_type_is_float(asc_onnx_elem(c, 0));
+    return asc_onnx_binary(c, floats ? asc_div : div_int, 0);
+}

@@ -1,0 +1,163 @@
+/* onnx_op_shape.c - constants, shapes, and moves of whole arrays: Constant, Identity, Shape, Reshape,
+ * Transpose, Concat, Cast. */
+#include "onnx_ops.h"
+#include <math.h>
+
+static asc_status numbers(asc_onnx_call *c, const asc_onnx_attr *a, bool ints) {
+    bool list = a->type == ASC_ONNX_ATTR_INTS || a->type == ASC_ONNX_ATTR_FLOATS;
+    double one = ints ? (double)a->i : a->f;
+    asc_shape s = list ? ASC_SHAPE((int64_t)a->n) : ASC_SCALAR_SHAPE;
+    return asc_onnx_set_host(c, 0, s, list ? a->floats : &one, ints ? ASC_ONNX_INT64 : ASC_ONNX_FLOAT);
+}
+
+/* The value of a stored tensor, wherever it stands in the file. */
+static asc_status stored(asc_onnx_call *c, const asc_onnx_tensor *t) {
+    asc_onnx_value *v = asc_onnx_new_value(c);
+    if (v == NULL) return c->st;
+    *v = (asc_onnx_value){.kind = ASC_ONNX_TENSOR, .elem = t->elem, .shape = t->shape, .init = t};
+    if (t->elem == ASC_ONNX_STRING) {
+        v->kind = ASC_ONNX_STRINGS;
+        v->strings = t->strings;
+    }
+    return asc_onnx_set_value(c, 0, v);
+}
+
+asc_status asc_onnx_Constant(asc_onnx_call *c) {
+    const asc_onnx_attr *a = asc_onnx_attr_find(c, "value");
+    if (a != NULL && a->t != NULL) return stored(c, a->t);
+    if ((a = asc_onnx_attr_find(c, "value_float")) != NULL) return numbers(c, a, false);
+    if ((a = asc_onnx_attr_find(c, "value_floats")) != NULL) return numbers(c, a, false);
+    if ((a = asc_onnx_attr_find(c, "value_int")) != NULL) return numbers(c, a, true);
+    if ((a = asc_onnx_attr_find(c, "value_ints")) != NULL) return numbers(c, a, true);
+    a = asc_onnx_attr_find(c, "value_string");
+    const asc_onnx_attr *all = asc_onnx_attr_find(c, "value_strings");
+    if (a != NULL || all != NULL) {
+        asc_onnx_value *v = asc_onnx_new_value(c);
+        if (v == NULL) return c->st;
+        *v = (asc_onnx_value){.kind = ASC_ONNX_STRINGS, .elem = ASC_ONNX_STRING};
+        v->shape = all != NULL ? ASC_SHAPE((int64_t)all->n) : ASC_SCALAR_SHAPE;
+        v->strings = all != NULL ? all->strings : &a->s;
+        return asc_onnx_set_value(c, 0, v);
+    }
+    return asc_onnx_fail(c, ASC_UNIMPLEMENTED, "a constant without a dense value");
+}
+
+asc_status asc_onnx_Identity(asc_onnx_call *c) { return asc_onnx_set_value(c, 0, asc_onnx_in(c, 0)); }
+
+asc_status asc_onnx_Shape(asc_onnx_call *c) {
+    asc_shape s = asc_onnx_shape(c, 0);
+    int64_t from = asc_onnx_attr_int(c, "start", 0), to = asc_onnx_attr_int(c, "end", s.rank);
+    if (from < 0) from += s.rank;
+    if (to < 0) to += s.rank;
+    if (from < 0) from = 0;
+    if (to > s.rank) to = s.rank;
+    double d[ASC_MAX_RANK];
+    int64_t n = 0;
+    for (int64_t i = from; i < to; i++) d[n++] = (double)s.dims[i];
+    return asc_onnx_set_host(c, 0, ASC_SHAPE(n), d, ASC_ONNX_INT64);
+}
+
+asc_status asc_onnx_Reshape(asc_onnx_call *c) {
+    int64_t dims[ASC_MAX_RANK];
+    asc_shape old = asc_onnx_shape(c, 0), s = {0};
+    bool zeros = asc_onnx_attr_int(c, "allowzero", 0) != 0;
+    s.rank = c->opset < 5 ? asc_onnx_attr_ints(c, "shape", dims, ASC_MAX_RANK)
+                          : asc_onnx_ints(c, 1, dims, ASC_MAX_RANK);
+    if (s.rank < 0) return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "no shape");
+    for (int i = 0; i < s.rank; i++) {
+        s.dims[i] = dims[i];
+        if (dims[i] < -1) return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "dimension %lld", (long long)dims[i]);
+        if (dims[i] == 0 && !zeros && i < old.rank) s.dims[i] = old.dims[i];
+    }
+    return asc_onnx_set_like(c, 0, asc_reshape(c->ctx, asc_onnx_t(c, 0), s));
+}
+
+asc_status asc_onnx_Transpose(asc_onnx_call *c) {
+    int64_t perm[ASC_MAX_RANK];
+    int p[ASC_MAX_RANK], rank = asc_onnx_shape(c, 0).rank;
+    int n = asc_onnx_attr_ints(c, "perm", perm, ASC_MAX_RANK);
+    if (n >= 0 && n != rank)
+        return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "perm has %d entries for %d dimensions", n, rank);
+    for (int i = 0; i < rank; i++) p[i] = n < 0 ? rank - 1 - i : asc_onnx_axis(c, perm[i], rank);
+    if (c->st != ASC_OK) return c->st;
+    return asc_onnx_set_like(c, 0, asc_transpose(c->ctx, asc_onnx_t(c, 0), rank, p));
+}
+
+asc_tensor *asc_onnx_join(asc_onnx_call *c, asc_tensor *const *ts, size_t n, int axis) {
+    if (n == 1) return ts[0];
+    if (n <= ASC_MAX_IN) return asc_concat(c->ctx, ts, (int)n, axis);
+    asc_tensor *part[ASC_MAX_IN];
+    size_t step = (n + ASC_MAX_IN - 1) / ASC_MAX_IN, k = 0;
+    for (size_t at = 0; at < n; at += step)
+        part[k++] = asc_onnx_join(c, ts + at, n - at < step ? n - at : step, axis);
+    return asc_concat(c->ctx, part, (int)k, axis);
+}
+
+asc_status asc_onnx_Concat(asc_onnx_call *c) {
+    int axis =
+        asc_onnx_axis(c, asc_onnx_attr_int(c, "axis", c->opset < 4 ? 1 : 0), asc_onnx_shape(c, 0).rank);
+    asc_tensor **ts = asc_onnx_memory(c, c->n_in + 1, sizeof(asc_tensor *));
+    if (ts == NULL || c->st != ASC_OK) return c->st;
+    for (size_t i = 0; i < c->n_in; i++) ts[i] = asc_onnx_t(c, i);
+    if (c->st != ASC_OK) return c->st;
+    return asc_onnx_set_like(c, 0, asc_onnx_join(c, ts, c->n_in, axis));
+}
+
+/* Range of an integer type, lowest value first; false for those wider than what f32 or f64 arithmetic keeps.
+ */
+static bool range(int type, double *lo, double *size) {
+    switch (type) {
+    case ASC_ONNX_INT8:
+        return *lo = -128, *size = 256, true;
+    case ASC_ONNX_INT16:
+        return *lo = -32768, *size = 65536, true;
+    case ASC_ONNX_UINT8:
+        return *lo = 0, *size = 256, true;
+    case ASC_ONNX_UINT16:
+        return *lo = 0, *size = 65536, true;
+    default:
+        return false;
+    }
+}
+
+asc_tensor *asc_onnx_convert(asc_onnx_call *c, asc_tensor *t, int from, int to) {
+    asc_ctx *ctx = c->ctx;
+    if (asc_tensor_poisoned(t) || from == to) return t;
+    if (to == ASC_ONNX_BOOL) {
+        asc_tensor *zero = asc_full(ctx, ASC_SCALAR_SHAPE, 0.0);
+        return asc_shift(ctx, asc_neg(ctx, asc_equal(ctx, t, zero)), 1.0);
+    }
+    if (asc_onnx_type_is_float(to) || from == ASC_ONNX_BOOL) return t;
+    if (asc_onnx_type_is_float(from)) t = asc_cast(ctx, asc_cast(ctx, t, ASC_DTYPE_I32), ASC_DTYPE_F32);
+    double lo, size;
+    if (!range(to, &lo, &size)) return t;
+    /* x - size floor((x - lo) / size), the floor by truncation of a value made positive */
+    asc_tensor *q = asc_scale(ctx, asc_shift(ctx, t, -lo), 1.0 / size);
+    asc_tensor *whole = asc_cast(ctx, asc_cast(ctx, q, ASC_DTYPE_I32), ASC_DTYPE_F32);
+    whole = asc_sub(ctx, whole, asc_less(ctx, q, whole));
+    return asc_sub(ctx, t, asc_scale(ctx, whole, size));
+}
+
+static int type_named(asc_view name) { /* opset 1 to 5 wrote the type as a string */
+    for (int i = 1; i < 64; i++) {
+        const char *t = asc_onnx_type_name(i);
+        if (name.len != strlen(t)) continue;
+        bool same = true;
+        for (size_t k = 0; k < name.len; k++) same = same && (name.ptr[k] | 0x20) == (t[k] | 0x20);
+        if (same) return i;
+    }
+    return 0;
+}
+
+asc_status asc_onnx_Cast(asc_onnx_call *c) {
+    const asc_onnx_attr *a = asc_onnx_attr_find(c, "to");
+    int from = asc_onnx_elem(c, 0);
+    int to = a == NULL                         ? 0
+             : a->type == ASC_ONNX_ATTR_STRING ? type_named(a->s)
+             : a->i > 0 && a->i < 64           ? (int)a->i
+                                               : 0;
+    if (asc_onnx_type_bytes(to) == 0 || from == ASC_ONNX_STRING)
+        return asc_onnx_fail(c, ASC_UNIMPLEMENTED, "a conversion from %s to %s", asc_onnx_type_name(from),
+                             asc_onnx_type_name(to));
+    return asc_onnx_set(c, 0, asc_onnx_convert(c, asc_onnx_t(c, 0), from, to), to);
+}
