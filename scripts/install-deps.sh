@@ -5,7 +5,7 @@
 set -eu
 packages="gcc libc6-dev make meson ninja-build pkg-config libdnnl-dev libutf8proc-dev libjansson-dev nettle-dev
   libpng-dev libjpeg62-turbo-dev
-  libcmocka-dev python3 python3-pip unzip ca-certificates"
+  libcmocka-dev zlib1g-dev python3 python3-pip unzip ca-certificates"
 if [ "${1-}" = --full ]; then
     packages="$packages clang libclang-rt-14-dev libomp-14-dev clang-format valgrind"
 fi
@@ -15,7 +15,7 @@ if ! command -v dpkg-query >/dev/null 2>&1; then # not Debian: look for the thin
     for tool in cc meson ninja pkg-config python3 unzip; do
         command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"
     done
-    for module in nettle jansson libutf8proc libpng libjpeg cmocka; do
+    for module in nettle jansson libutf8proc zlib libpng libjpeg cmocka; do
         pkg-config --exists "$module" 2>/dev/null || missing="$missing lib:$module"
     done
     [ -z "$missing" ] && exit 0
