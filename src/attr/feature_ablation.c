@@ -1,6 +1,7 @@
 /* feature_ablation.c - how much the value falls when one feature is left out or replaced.
- * All prompts of a length are run as one batch. */
-#include "method.h"
+ * Prompts: all of a length are run as one batch. Nets: a feature is a group of elements, put at its baseline.
+ */
+#include "coalition.h"
 #include <math.h>
 #include <string.h>
 
@@ -84,21 +85,80 @@ static void price(const asc_job *j, double *n_forward, double *n_gradient) {
     *n_gradient = 0.0;
 }
 
+/* ---- nets: one row per example and feature, the feature at its baseline
+ * --------------------------------------- */
+
+typedef struct net_job {
+    asc_task *t;
+    size_t n_out;
+    double *scores, *errors; /* [n, n_out, features] */
+} net_job;
+
+static size_t net_example(void *self, size_t row) { return row / ((net_job *)self)->t->n_features; }
+
+static void net_fill(void *self, size_t row, size_t var, double *out) {
+    const asc_task *t = ((net_job *)self)->t;
+    asc_coalition_fill_without(t, row / t->n_features, var, (int32_t)(row % t->n_features), out);
+}
+
+static asc_status net_sink(void *self, size_t row, const asc_row_result *x) {
+    net_job *j = self;
+    size_t m = j->t->n_features, e = row / m, g = row % m;
+    for (size_t o = 0; o < j->n_out; o++) {
+        double value = j->t->r->value[e * j->n_out + o];
+        j->scores[(e * j->n_out + o) * m + g] = value - x->f[o];
+        j->errors[(e * j->n_out + o) * m + g] = asc_task_value_noise(j->t, fmax(fabs(value), fabs(x->f[o])));
+    }
+    return ASC_OK;
+}
+
+static asc_status attribute(asc_task *t) {
+    net_job j = {.t = t};
+    asc_status st;
+    ASC_TRY(asc_coalition_begin(t, &j.n_out));
+    j.scores = asc_coalition_alloc(t, j.n_out);
+    j.errors = asc_coalition_alloc(t, j.n_out);
+    if (j.scores == NULL || j.errors == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    asc_rows rows = {.n = t->n * t->n_features, .self = &j, .example = net_example, .fill = net_fill};
+    asc_pass pass = {
+        .rows = &rows, .replace_sites = t->at_sites, .what = "ablated rows", .self = &j, .sink = net_sink};
+    ASC_TRY(asc_task_run(t, &pass));
+    st = asc_coalition_publish(t, j.n_out, j.scores, j.errors);
+    t->r->converged = true;
+done:
+    asc_free(t->ctx, j.scores);
+    asc_free(t->ctx, j.errors);
+    return st;
+}
+
+static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
+    *n_forward = (double)t->n_features + 1.0;
+    *n_gradient = 0.0;
+}
+
 const asc_method asc_method_feature_ablation = {
     .info =
         {.name = "feature-ablation",
-         .captum = "FeatureAblation",
-         .doc = "how much the output falls without each word: one forward pass per feature",
-         .formula = "score_i = f(prompt) - f(prompt without feature i)",
+         .captum = "FeatureAblation, LayerFeatureAblation, NeuronFeatureAblation",
+         .doc = "how much the output falls without each word or feature: one forward pass per feature",
+         .formula = "score_i = f(x) - f(x without feature i)",
          .paper =
              "Zeiler and Fergus, Visualizing and Understanding Convolutional Networks, ECCV 2014 (occlusion)",
          .axioms = "dummy (a feature that changes nothing scores 0); the scores need not add up to the total",
-         .cost = "n features + 2 forward passes",
-         .options = "features, baseline (remove, eos, pad, token:ID), output",
+         .cost = "n features + 2 forward passes (nets: + 1)",
+         .options = "features, baseline (remove, eos, pad, token:ID), output; nets: baselines, masks, at",
          .differences =
-             "removes tokens by default where Captum replaces them; --baseline token:ID is Captum's way"},
+             "removes tokens by default where Captum replaces them; --baseline token:ID is Captum's way. "
+             "Nets: several explained numbers keep their dimension; groups absent from every mask cost "
+             "nothing"},
     .needs_baseline = true,
     .auto_baseline = ASC_BASELINE_REMOVE,
+    .takes_integers = true,
+    .attribute = attribute,
+    .price_rows = price_rows,
     .run = run,
     .price = price,
 };

@@ -1,0 +1,298 @@
+/* kernel_shap.c - Shapley values as the weighted linear fit to sets of features. That the scores add up to
+ * the whole change is built into the fit (no huge weights); when all sets are affordable they are all taken
+ * and the result is exact; otherwise sets are drawn with their kernel weight as probability, each together
+ * with its complement.
+ *
+ * phi = D/M + H u: D is the change, H an orthonormal basis of the vectors that add up to 0 (all columns but
+ * the first of a Householder reflection that maps (1..1) to a multiple of e_1), u is free. */
+#include "least_squares.h"
+#include "sampled_sets.h"
+#include <math.h>
+
+static const double CAPTUM_WEIGHT = 1e6; /* of the full and the empty set, as in Captum */
+
+typedef struct shap_job {
+    asc_sets s;
+    asc_task *t;
+    bool paired;
+    double *w;       /* [sets] kernel weights; NULL = 1 (drawn by them) */
+    double *x, *res; /* [sets, m - 1] sqrt(w) Z H; [sets] right side, residuals */
+    double *gain;    /* [sets, m] H (X'X)^-1 x of each set; NULL when the rank is short */
+    double *u, *phi; /* [m] */
+    asc_lsq f;
+    bool short_of_sets;
+} shap_job;
+
+/* v of the reflection I - 2 v v' / v'v that maps (1..1)/sqrt(M) to -e_1. */
+static double v_at(size_t m, size_t i) { return 1.0 / sqrt((double)m) + (i == 0 ? 1.0 : 0.0); }
+static double v_norm2(size_t m) { return 2.0 + 2.0 / sqrt((double)m); }
+
+/* out [m] = H u, u [m - 1]. */
+static void expand(size_t m, const double *u, double *out) {
+    double dot = 0.0;
+    for (size_t i = 1; i < m; i++) dot += v_at(m, i) * u[i - 1];
+    for (size_t i = 0; i < m; i++) {
+        out[i] = (i > 0 ? u[i - 1] : 0.0) - 2.0 * dot / v_norm2(m) * v_at(m, i);
+    }
+}
+
+static size_t set_size(const asc_sets *s, size_t k) {
+    size_t n = 0;
+    for (size_t g = 0; g < s->m; g++) n += s->present[k * s->m + g];
+    return n;
+}
+
+/* A uniform set of a size k drawn with probability proportional to 1 / (k (m - k)). */
+static void draw(const asc_task *t, size_t m, uint64_t stream, size_t *order, uint8_t *present) {
+    double total = 0.0, upto = 0.0;
+    for (size_t k = 1; k < m; k++) total += 1.0 / ((double)k * (double)(m - k));
+    double at = asc_task_uniform(t, stream, 0) * total;
+    size_t size = 1;
+    for (; size + 1 < m; size++) {
+        upto += 1.0 / ((double)size * (double)(m - size));
+        if (at < upto) break;
+    }
+    for (size_t i = 0; i < m; i++) order[i] = i;
+    for (size_t i = 0; i < size; i++) {
+        size_t o = i + (size_t)(asc_task_uniform(t, stream, i + 1) * (double)(m - i)), was = order[i];
+        order[i] = order[o];
+        order[o] = was;
+        present[order[i]] = 1;
+    }
+}
+
+static asc_status draw_all(shap_job *j) {
+    asc_sets *s = &j->s;
+    size_t m = s->m, *order = asc_calloc(j->t->ctx, ASC_MEM_GENERAL, m + 1, sizeof *order);
+    if (order == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t k = 0; k < s->n; k++) {
+        uint8_t *now = s->present + k * m;
+        if (s->exact) {
+            for (size_t g = 0; g < m; g++) now[g] = (uint8_t)((k + 1) >> g & 1);
+        } else if (j->paired && k % 2 == 1) {
+            for (size_t g = 0; g < m; g++) now[g] = !(now - m)[g];
+        } else {
+            draw(j->t, m, k, order, now);
+        }
+    }
+    asc_free(j->t->ctx, order);
+    return ASC_OK;
+}
+
+/* The design, its factors and (rank permitting) each set's pull on the scores, for the first n sets. */
+static asc_status prepare(void *self, size_t n) {
+    shap_job *j = self;
+    asc_sets *s = &j->s;
+    size_t m = s->m;
+    for (size_t k = 0; k < n; k++) {
+        const uint8_t *z = s->present + k * m;
+        double dot = 0.0, root = j->w != NULL ? sqrt(j->w[k]) : 1.0;
+        for (size_t g = 0; g < m; g++) dot += z[g] ? v_at(m, g) : 0.0;
+        for (size_t g = 1; g < m; g++) {
+            j->x[k * (m - 1) + g - 1] = root * (z[g] - 2.0 * dot / v_norm2(m) * v_at(m, g));
+        }
+    }
+    asc_lsq_deinit(&j->f);
+    asc_status st = asc_lsq_init(j->t->ctx, j->x, n, m - 1, &j->f);
+    if (st != ASC_OK) return st;
+    size_t clusters = j->paired ? n / 2 : n;
+    j->short_of_sets = j->f.rank < m - 1;
+    asc_free(j->t->ctx, j->gain);
+    j->gain = NULL;
+    if (s->exact || j->short_of_sets || clusters < m) return ASC_OK;
+    j->gain = asc_calloc(j->t->ctx, ASC_MEM_GENERAL, n * m, sizeof *j->gain);
+    if (j->gain == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t k = 0; k < n; k++) {
+        for (size_t g = 0; g + 1 < m; g++) j->u[g] = j->x[k * (m - 1) + g];
+        asc_lsq_normal_solve(&j->f, j->u);
+        expand(m, j->u, j->gain + k * m);
+    }
+    return ASC_OK;
+}
+
+/* Standard errors by the sandwich formula, pairs as clusters: their halves are not independent. */
+static void standard_errors(const shap_job *j, size_t n, double *error) {
+    size_t m = j->s.m, step = j->paired ? 2 : 1, clusters = (n + step - 1) / step;
+    for (size_t g = 0; g < m; g++) error[g] = j->gain != NULL ? 0.0 : (double)NAN;
+    if (j->gain == NULL) return;
+    for (size_t k = 0; k < n; k += step) {
+        bool two = step == 2 && k + 1 < n;
+        for (size_t g = 0; g < m; g++) {
+            double d =
+                j->gain[k * m + g] * j->res[k] + (two ? j->gain[(k + 1) * m + g] * j->res[k + 1] : 0.0);
+            error[g] += d * d;
+        }
+    }
+    double more = (double)clusters / (double)(clusters - (m - 1));
+    for (size_t g = 0; g < m; g++) error[g] = sqrt(error[g] * more);
+}
+
+static asc_status fit(void *self, size_t e, size_t n) {
+    shap_job *j = self;
+    const asc_sets *s = &j->s;
+    size_t m = s->m;
+    for (size_t o = 0; o < s->n_out; o++) {
+        size_t eo = e * s->n_out + o;
+        double full = j->t->r->value[eo], empty = j->t->r->baseline_value[eo],
+               share = (full - empty) / (double)m;
+        double *phi = s->scores + eo * m, *error = s->errors + eo * m,
+               largest = fmax(fabs(full), fabs(empty));
+        for (size_t k = 0; k < n; k++) {
+            double y = s->y[(e * s->n + k) * s->n_out + o];
+            largest = fmax(largest, fabs(y));
+            j->res[k] = (j->w != NULL ? sqrt(j->w[k]) : 1.0) * (y - empty - share * (double)set_size(s, k));
+        }
+        asc_lsq_solve(&j->f, j->res, j->u);
+        for (size_t k = 0; k < n; k++) { /* the solver used the right side up */
+            double y = s->y[(e * s->n + k) * s->n_out + o], fitted = 0.0;
+            for (size_t g = 0; g + 1 < m; g++) fitted += j->x[k * (m - 1) + g] * j->u[g];
+            j->res[k] =
+                (j->w != NULL ? sqrt(j->w[k]) : 1.0) * (y - empty - share * (double)set_size(s, k)) - fitted;
+        }
+        expand(m, j->u, phi);
+        for (size_t g = 0; g < m; g++) phi[g] += share;
+        standard_errors(j, n, error);
+        double noise = asc_task_value_noise(j->t, largest);
+        for (size_t g = 0; g < m; g++)
+            error[g] = s->exact ? noise : error[g] >= 0.0 ? fmax(error[g], noise) : error[g];
+    }
+    return ASC_OK;
+}
+
+/* Captum's fit: the full and the empty set as two more rows with a large weight, an intercept, no constraint.
+ */
+static asc_status fit_captum(void *self, size_t e, size_t n) {
+    shap_job *j = self;
+    const asc_sets *s = &j->s;
+    asc_ctx *ctx = j->t->ctx;
+    size_t m = s->m;
+    asc_status st = ASC_OK;
+    double *x = asc_calloc(ctx, ASC_MEM_GENERAL, (n + 2) * (m + 2), sizeof *x);
+    if (x == NULL) return ASC_RESOURCE_EXHAUSTED;
+    double *y = x + (n + 2) * m, *w = y + n + 2;
+    for (size_t i = 0; i < (n + 2) * m; i++) x[i] = i < m ? 1.0 : i < 2 * m ? 0.0 : s->present[i - 2 * m];
+    for (size_t k = 0; k < n + 2; k++) w[k] = k < 2 ? CAPTUM_WEIGHT : 1.0;
+    for (size_t o = 0; st == ASC_OK && o < s->n_out; o++) {
+        size_t eo = e * s->n_out + o;
+        y[0] = j->t->r->value[eo];
+        y[1] = j->t->r->baseline_value[eo];
+        for (size_t k = 0; k < n; k++) y[k + 2] = s->y[(e * s->n + k) * s->n_out + o];
+        asc_fit_data d = {.x = x, .y = y, .w = w, .n = n + 2, .m = m};
+        st = asc_linear_fit(ctx, &d, s->scores + eo * m, NULL);
+        for (size_t g = 0; g < m; g++) s->errors[eo * m + g] = (double)NAN;
+    }
+    asc_free(ctx, x);
+    return st;
+}
+
+/* Kernel weight of every set: (M-1) / (binomial(M, k) k (M-k)). */
+static void weigh(shap_job *j) {
+    double m = (double)j->s.m;
+    for (size_t i = 0; i < j->s.n; i++) {
+        double k = (double)set_size(&j->s, i), w = (m - 1.0) / (k * (m - k));
+        for (double p = 1.0; p <= k; p += 1.0) w *= p / (m - k + p);
+        j->w[i] = w;
+    }
+}
+
+static asc_status alloc(shap_job *j, size_t n) {
+    asc_ctx *ctx = j->t->ctx;
+    asc_status st = asc_sets_init(j->t, j->s.n_out, n, &j->s);
+    if (st != ASC_OK) return st;
+    j->x = asc_calloc(ctx, ASC_MEM_GENERAL, n * j->s.m + 1, sizeof *j->x);
+    j->res = asc_calloc(ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->res);
+    j->u = asc_calloc(ctx, ASC_MEM_GENERAL, j->s.m + 1, sizeof *j->u);
+    return j->x != NULL && j->res != NULL && j->u != NULL ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
+}
+
+static asc_status run_sets(shap_job *j, size_t samples) {
+    asc_task *t = j->t;
+    asc_status st;
+    bool captum = t->req->compat_captum;
+    size_t m = t->n_features, all = captum ? 0 : asc_sets_enumerable(m, samples);
+    size_t n = (all > 0 ? all : samples > 2 ? samples : 2) - 2, n_out = j->s.n_out;
+    j->paired =
+        !captum && all == 0 && n >= 2 * m; /* with fewer, complements would only repeat what is known */
+    if ((st = alloc(j, n)) != ASC_OK) return st;
+    j->s.n_out = n_out;
+    j->s.exact = all > 0;
+    if ((st = draw_all(j)) != ASC_OK) return st;
+    j->s.self = j;
+    j->s.prepare = captum ? NULL : prepare;
+    j->s.fit = captum ? fit_captum : fit;
+    if (j->s.exact) {
+        j->w = asc_calloc(t->ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->w);
+        if (j->w == NULL) return ASC_RESOURCE_EXHAUSTED;
+        weigh(j);
+        t->r->stochastic = false;
+    }
+    size_t first = 4 * m > 32 ? 4 * m : 32;
+    if ((st = asc_sets_run(&j->s, first)) != ASC_OK) return st;
+    if (!j->short_of_sets) return ASC_OK;
+    return asc_task_note(
+        t, "%zu samples are too few to tell %zu features apart: the scores are the smallest that fit", n + 2,
+        m);
+}
+
+static asc_status attribute(asc_task *t) {
+    shap_job j = {.t = t, .f = {.ctx = t->ctx}};
+    asc_status st;
+    size_t n_out, samples = t->req->samples > 0 ? t->req->samples : t->method->samples;
+    ASC_TRY(asc_coalition_begin(t, &n_out));
+    ASC_TRY(asc_coalition_empty(t, n_out));
+    j.s.n_out = n_out;
+    if (t->n_features < 2) { /* one feature has all of it */
+        ASC_TRY(asc_sets_init(t, n_out, 0, &j.s));
+        for (size_t i = 0; i < t->n * n_out * t->n_features; i++) {
+            j.s.scores[i] = t->r->value[i] - t->r->baseline_value[i];
+            j.s.errors[i] =
+                asc_task_value_noise(t, fmax(fabs(t->r->value[i]), fabs(t->r->baseline_value[i])));
+        }
+        t->r->stochastic = false;
+        t->r->converged = true;
+    } else {
+        ASC_TRY(run_sets(&j, samples));
+    }
+    ASC_TRY(asc_coalition_publish(t, n_out, j.s.scores, j.s.errors));
+    st = asc_coalition_delta(t, n_out, j.s.scores);
+done:
+    asc_sets_deinit(&j.s);
+    asc_lsq_deinit(&j.f);
+    asc_free(t->ctx, j.w);
+    asc_free(t->ctx, j.x);
+    asc_free(t->ctx, j.res);
+    asc_free(t->ctx, j.gain);
+    asc_free(t->ctx, j.u);
+    return st;
+}
+
+static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
+    size_t samples = t->req->samples > 0 ? t->req->samples : t->method->samples;
+    size_t all = t->req->compat_captum ? 0 : asc_sets_enumerable(t->n_features, samples);
+    *n_forward = t->n_features < 2 ? 2.0 : (double)(all > 0 ? all : samples > 2 ? samples : 2);
+    *n_gradient = 0.0;
+}
+
+const asc_method asc_method_kernel_shap = {
+    .info =
+        {.name = "kernel-shap",
+         .captum = "KernelShap",
+         .doc = "Shapley values from a weighted linear fit to random sets of features",
+         .formula = "scores = argmin over phi, sum phi = f(x) - f(x'), of sum over sets S of "
+                    "(M-1) / (C(M,|S|) |S| (M-|S|)) (f(S) - f(x') - sum_{i in S} phi_i)^2",
+         .paper =
+             "Lundberg and Lee, A Unified Approach to Interpreting Model Predictions, NeurIPS 2017; pairs: "
+             "Covert and Lee, Improving KernelSHAP, AISTATS 2021",
+         .axioms = "completeness; the Shapley axioms when all sets are run, in the limit otherwise",
+         .cost = "samples forward passes (2^M for M features if that is fewer)",
+         .options = "samples (default 25), tolerance, baselines, masks, at, seed",
+         .differences =
+             "the sum is a constraint of the fit, not a weight of 1e6; sets come with their complements; "
+             "all sets when affordable; one feature is no error (--compat captum: Captum's fit)"},
+    .complete = true,
+    .stochastic = true,
+    .takes_integers = true,
+    .samples = 25,
+    .attribute = attribute,
+    .price_rows = price_rows,
+};

@@ -1,0 +1,237 @@
+/* shapley_value_sampling.c - Shapley values from random orders of the features: what each adds when it joins
+ * those before it. Orders come in pairs, the second the reverse of the first, which removes the part of the
+ * variance that interactions of two features make. All examples see the same orders, so a row of a batch is
+ * the row by itself. */
+#include "coalition.h"
+#include <math.h>
+
+/* How many numbers of orders are held at a time; more are drawn in blocks. */
+enum { MAX_HELD = 1 << 22 };
+
+typedef struct order_job {
+    asc_task *t;
+    size_t n_out, m, samples;
+    bool paired;
+    size_t first, n_held;            /* orders in hand: [first, first + n_held) */
+    int32_t *rank;                   /* [n_held, m]: position of each feature in the order */
+    int32_t *order;                  /* [n_held, m]: the feature at each position */
+    size_t *active, n_active, *used; /* examples that still run; orders each has used */
+    double *sum, *sum2;              /* [n, n_out, m]: of the orders' contributions */
+    double *half, *pair2; /* contribution in the first order of a pair; squares of the pairs' sums */
+    double *before;       /* [n_out]: value without the feature that joins next */
+} order_job;
+
+/* Rows: order by order, active example by active example, the m - 1 places between empty and full. */
+static size_t row_example(const order_job *j, size_t row) {
+    return j->active[row / (j->m - 1) % j->n_active];
+}
+static size_t row_order(const order_job *j, size_t row) { return row / (j->m - 1) / j->n_active; }
+static size_t example(void *self, size_t row) { return row_example(self, row); }
+
+static void fill(void *self, size_t row, size_t var, double *out) {
+    const order_job *j = self;
+    int32_t level = (int32_t)(row % (j->m - 1)) + 1;
+    asc_coalition_fill(j->t, row_example(j, row), var, j->rank + row_order(j, row) * j->m, level, out);
+}
+
+/* The contribution of feature g to number eo in order p. */
+static void note(order_job *j, size_t p, size_t eo, size_t g, double c) {
+    size_t i = eo * j->m + g;
+    j->sum[i] += c;
+    j->sum2[i] += c * c;
+    if (j->paired && p % 2 == 0) j->half[i] = c;
+    if (j->paired && p % 2 == 1) j->pair2[i] += (j->half[i] + c) * (j->half[i] + c);
+}
+
+static asc_status sink(void *self, size_t row, const asc_row_result *x) {
+    order_job *j = self;
+    const asc_attribution *r = j->t->r;
+    size_t k = row % (j->m - 1), e = row_example(j, row), p = row_order(j, row);
+    const int32_t *order = j->order + p * j->m;
+    for (size_t o = 0; o < j->n_out; o++) {
+        size_t eo = e * j->n_out + o;
+        double before = k == 0 ? r->baseline_value[eo] : j->before[o];
+        note(j, j->first + p, eo, (size_t)order[k], x->f[o] - before);
+        if (k + 2 == j->m) note(j, j->first + p, eo, (size_t)order[k + 1], r->value[eo] - x->f[o]);
+        j->before[o] = x->f[o];
+    }
+    if (k + 2 == j->m) j->used[e] = j->first + p + 1;
+    return ASC_OK;
+}
+
+/* Orders [first, first + n): Fisher-Yates by the counter-based stream of each pair. */
+static void draw(order_job *j, size_t first, size_t n) {
+    j->first = first;
+    j->n_held = n;
+    for (size_t p = 0; p < n; p++) {
+        int32_t *order = j->order + p * j->m, *rank = j->rank + p * j->m;
+        size_t number = first + p;
+        bool reverse = j->paired && number % 2 == 1;
+        uint64_t stream = j->paired ? number / 2 : number;
+        for (size_t i = 0; i < j->m; i++) order[i] = (int32_t)i;
+        for (size_t i = j->m - 1; i > 0; i--) {
+            size_t o = (size_t)(asc_task_uniform(j->t, stream, i) * (double)(i + 1));
+            int32_t was = order[i];
+            order[i] = order[o];
+            order[o] = was;
+        }
+        for (size_t i = 0; reverse && i < j->m / 2; i++) {
+            int32_t was = order[i];
+            order[i] = order[j->m - 1 - i];
+            order[j->m - 1 - i] = was;
+        }
+        for (size_t i = 0; i < j->m; i++) rank[order[i]] = (int32_t)i;
+    }
+}
+
+/* Variance of the mean over `used` orders, for number i: pairs are independent of each other, their halves
+ * are not. An odd order out counts with the variance of single ones. NAN when there are too few. */
+static double variance(const order_job *j, size_t i, size_t used) {
+    double s = (double)used, mean = j->sum[i] / s, single = 0.0, n = floor(s / 2.0);
+    if (used > 1) single = fmax(j->sum2[i] - s * mean * mean, 0.0) / (s - 1.0);
+    if (!j->paired) return used > 1 ? single / s : (double)NAN;
+    if (used < 4) return (double)NAN;
+    double rest = used % 2 == 1 ? single : 0.0, of_pairs = 2.0 * mean;
+    double pair = fmax(j->pair2[i] - n * of_pairs * of_pairs, 0.0) / (n - 1.0);
+    return (n * pair + rest) / (s * s);
+}
+
+/* Whether every number of example e is known to `tolerance` of the largest. */
+static bool settled(const order_job *j, size_t e) {
+    double largest = 0.0, worst = 0.0;
+    for (size_t i = e * j->n_out * j->m; i < (e + 1) * j->n_out * j->m; i++) {
+        double v = variance(j, i, j->used[e]);
+        if (!(v >= 0.0)) return false;
+        largest = fmax(largest, fabs(j->sum[i]) / (double)j->used[e]);
+        worst = fmax(worst, sqrt(v));
+    }
+    return worst <= j->t->req->tolerance * largest;
+}
+
+static asc_status run_orders(order_job *j) {
+    asc_task *t = j->t;
+    bool stops = t->req->tolerance > 0.0;
+    size_t fit = MAX_HELD / j->m, block = stops ? 2 : j->samples;
+    if (block > fit) block = fit < 2 ? 2 : fit - fit % 2;
+    if (block > j->samples) block = j->samples;
+    j->rank = asc_calloc(t->ctx, ASC_MEM_GENERAL, block * j->m, sizeof *j->rank);
+    j->order = asc_calloc(t->ctx, ASC_MEM_GENERAL, block * j->m, sizeof *j->order);
+    if (j->rank == NULL || j->order == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t first = 0; first < j->samples && j->n_active > 0; first += block) {
+        size_t n = j->samples - first < block ? j->samples - first : block;
+        draw(j, first, n);
+        asc_rows rows = {.n = n * j->n_active * (j->m - 1), .self = j, .example = example, .fill = fill};
+        asc_pass pass = {
+            .rows = &rows, .replace_sites = t->at_sites, .what = "coalitions", .self = j, .sink = sink};
+        asc_status st = asc_task_run(t, &pass);
+        if (st != ASC_OK) return st;
+        size_t left =
+            0; /* each example stops by itself, so that its numbers do not depend on its neighbours */
+        for (size_t a = 0; stops && a < j->n_active; a++) {
+            if (!settled(j, j->active[a])) j->active[left++] = j->active[a];
+        }
+        if (stops) j->n_active = left;
+    }
+    t->r->converged = !stops || j->n_active == 0;
+    return ASC_OK;
+}
+
+/* Sums become means (in sum) and standard errors (in sum2). */
+static void finish(order_job *j) {
+    for (size_t e = 0; e < j->t->n; e++) {
+        for (size_t i = e * j->n_out * j->m; i < (e + 1) * j->n_out * j->m; i++) {
+            double v = variance(j, i, j->used[e]);
+            j->sum[i] /= (double)j->used[e];
+            double floor_ = asc_task_value_noise(j->t, fabs(j->sum[i]));
+            j->sum2[i] = v >= 0.0 ? fmax(sqrt(v), floor_) : (double)NAN;
+        }
+    }
+}
+
+/* One feature, or none: nothing to sample. */
+static void single(order_job *j) {
+    const asc_attribution *r = j->t->r;
+    for (size_t i = 0; i < j->t->n * j->n_out * j->m; i++) {
+        j->sum[i] = r->value[i] - r->baseline_value[i];
+        j->sum2[i] = asc_task_value_noise(j->t, fmax(fabs(r->value[i]), fabs(r->baseline_value[i])));
+    }
+    j->t->r->converged = true;
+}
+
+static asc_status alloc(order_job *j) {
+    asc_task *t = j->t;
+    j->active = asc_calloc(t->ctx, ASC_MEM_GENERAL, t->n + 1, sizeof *j->active);
+    j->used = asc_calloc(t->ctx, ASC_MEM_GENERAL, t->n + 1, sizeof *j->used);
+    j->before = asc_calloc(t->ctx, ASC_MEM_GENERAL, j->n_out + 1, sizeof *j->before);
+    j->sum = asc_coalition_alloc(t, j->n_out);
+    j->sum2 = asc_coalition_alloc(t, j->n_out);
+    j->half = j->paired ? asc_coalition_alloc(t, j->n_out) : NULL;
+    j->pair2 = j->paired ? asc_coalition_alloc(t, j->n_out) : NULL;
+    bool all = j->active != NULL && j->used != NULL && j->before != NULL && j->sum != NULL &&
+               j->sum2 != NULL && (!j->paired || (j->half != NULL && j->pair2 != NULL));
+    for (size_t e = 0; all && e < t->n; e++) j->active[e] = e;
+    j->n_active = t->n;
+    return all ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
+}
+
+static asc_status attribute(asc_task *t) {
+    order_job j = {.t = t, .paired = !t->req->compat_captum};
+    asc_status st;
+    ASC_TRY(asc_coalition_begin(t, &j.n_out));
+    j.m = t->n_features;
+    j.samples = t->req->samples > 0 ? t->req->samples : t->method->samples;
+    ASC_TRY(alloc(&j));
+    ASC_TRY(asc_coalition_empty(t, j.n_out));
+    if (j.m < 2) {
+        single(&j);
+    } else {
+        ASC_TRY(run_orders(&j));
+        finish(&j);
+    }
+    ASC_TRY(asc_coalition_publish(t, j.n_out, j.sum, j.sum2));
+    ASC_TRY(asc_coalition_delta(t, j.n_out, j.sum));
+    if (!t->r->converged) {
+        st = asc_task_note(t, "%zu orders did not reach the tolerance of %g", j.samples, t->req->tolerance);
+    }
+done:
+    asc_free(t->ctx, j.active);
+    asc_free(t->ctx, j.used);
+    asc_free(t->ctx, j.before);
+    asc_free(t->ctx, j.sum);
+    asc_free(t->ctx, j.sum2);
+    asc_free(t->ctx, j.half);
+    asc_free(t->ctx, j.pair2);
+    asc_free(t->ctx, j.rank);
+    asc_free(t->ctx, j.order);
+    return st;
+}
+
+static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
+    double samples = (double)(t->req->samples > 0 ? t->req->samples : t->method->samples);
+    double between = t->n_features > 1 ? (double)t->n_features - 1.0 : 0.0;
+    *n_forward = samples * between + 2.0;
+    *n_gradient = 0.0;
+}
+
+const asc_method asc_method_shapley_value_sampling = {
+    .info =
+        {.name = "shapley-value-sampling",
+         .captum = "ShapleyValueSampling",
+         .doc = "Shapley values estimated from random orders in which the features are put in",
+         .formula = "score_i = mean over orders of f(features before i, and i) - f(features before i)",
+         .paper =
+             "Castro, Gomez, Tejada, Polynomial calculation of the Shapley value based on sampling, 2009; "
+             "reversed pairs: Mitchell et al., Sampling Permutations for Shapley Value Estimation, JMLR 2022",
+         .axioms = "completeness, dummy; symmetry, linearity in expectation; additive functions exactly",
+         .cost = "samples x (n features - 1) + 2 forward passes",
+         .options = "samples (default 25), tolerance, baselines, masks, at, seed",
+         .differences =
+             "every second order is the reverse of the one before (--compat captum: all independent); "
+             "standard errors; stops at the tolerance"},
+    .complete = true,
+    .stochastic = true,
+    .takes_integers = true,
+    .samples = 25,
+    .attribute = attribute,
+    .price_rows = price_rows,
+};

@@ -1,0 +1,261 @@
+/* What every perturbation method promises: a row of a batch is the row by itself, permuting the batch
+ * permutes the result, chunks and threads change nothing; and what the sampling ones promise besides: sums,
+ * additive functions, honest standard errors, an end at the tolerance. */
+#include "toy_nets.h"
+
+enum { ROWS = 4 };
+static int one = 1;
+static int64_t class1 = 1;
+static const char *const methods[] = {
+    "feature-ablation", "shapley-value-sampling", "shapley-values", "kernel-shap", "lime", "occlusion"};
+static const int64_t window[1] = {2};
+
+static void numbers(double *x, size_t n, uint64_t from) {
+    for (size_t i = 0; i < n; i++) x[i] = 2.0 * (double)toy_number(from + i);
+}
+
+static asc_attr_request request(const char *method, const asc_array *in) {
+    return (asc_attr_request){.struct_size = sizeof(asc_attr_request),
+                              .method = method,
+                              .inputs = in,
+                              .n_inputs = 1,
+                              .samples = 31,
+                              .window = window,
+                              .n_window = 1,
+                              .seed = 5,
+                              .target = {.n_rows = 1, .rank = 1, .index = &class1}};
+}
+
+static void run(asc_ctx *ctx, asc_net *net, const asc_attr_request *q, double *out, size_t n) {
+    asc_attribution *r = toy_check(ctx, net, q, 0, NULL, 0, 0);
+    memcpy(out, r->scores[0].data, n * sizeof *out);
+    asc_attribution_destroy(ctx, r);
+}
+
+static void same(const char *what, const char *method, const double *a, const double *b, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (!(fabs(a[i] - b[i]) <= 2e-6))
+            fail_msg("%s, %s: %zu: %.9g is not %.9g", what, method, i, a[i], b[i]);
+    }
+}
+
+static void test_rows_are_independent(void **state) {
+    (void)state;
+    double x[ROWS * TOY_IN], swapped[ROWS * TOY_IN], all[ROWS * TOY_IN], got[ROWS * TOY_IN];
+    numbers(x, ROWS * TOY_IN, 300);
+    for (int e = 0; e < ROWS; e++)
+        memcpy(swapped + e * TOY_IN, x + (e + 1) % ROWS * TOY_IN, TOY_IN * sizeof *x);
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
+    asc_net *net = toy_net(ctx, toy_mlp, &one, ASC_SHAPE(-1, TOY_IN));
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+        for (int stop = 0; stop < 2; stop++) { /* with a tolerance each row ends by itself */
+            asc_array in = {ASC_ELEM_F64, {2, {ROWS, TOY_IN}}, x};
+            asc_attr_request q = request(methods[m], &in);
+            q.tolerance = stop ? 0.1 : 0.0;
+            q.samples = stop ? 3000 : 31;
+            run(ctx, net, &q, all, ROWS * TOY_IN);
+            for (size_t rows = 1; rows < 40; rows += 19) {
+                q.rows_per_pass = rows;
+                run(ctx, net, &q, got, ROWS * TOY_IN);
+                same("chunks", methods[m], got, all, ROWS * TOY_IN);
+            }
+            q.rows_per_pass = 0;
+            in.data = swapped;
+            run(ctx, net, &q, got, ROWS * TOY_IN);
+            for (int e = 0; e < ROWS; e++) {
+                same("permuted batch", methods[m], got + e * TOY_IN, all + (e + 1) % ROWS * TOY_IN, TOY_IN);
+            }
+            in.shape.dims[0] = 1;
+            for (int e = 0; e < ROWS; e++) {
+                in.data = x + e * TOY_IN;
+                run(ctx, net, &q, got, TOY_IN);
+                same("single row", methods[m], got, all + e * TOY_IN, TOY_IN);
+            }
+        }
+    }
+    asc_net_close(net);
+    test_ctx_end(ctx);
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    double x[ROWS * TOY_IN], first[ROWS * TOY_IN], got[ROWS * TOY_IN];
+    numbers(x, ROWS * TOY_IN, 40);
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+        for (int threads = 1; threads < 4; threads++) {
+            asc_ctx_options o = {.struct_size = sizeof o, .n_threads = threads};
+            asc_ctx *ctx;
+            assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
+            asc_net *net = toy_net(ctx, toy_mlp, &one, ASC_SHAPE(-1, TOY_IN));
+            asc_array in = {ASC_ELEM_F64, {2, {ROWS, TOY_IN}}, x};
+            asc_attr_request q = request(methods[m], &in);
+            run(ctx, net, &q, threads == 1 ? first : got, ROWS * TOY_IN);
+            for (int i = 0; threads > 1 && i < ROWS * TOY_IN; i++) assert_true(got[i] == first[i]);
+            asc_net_close(net);
+            test_ctx_end(ctx);
+        }
+    }
+}
+
+/* c_i x_i^2 belongs to element i, whatever the order and however few the samples. */
+static void test_additive(void **state) {
+    (void)state;
+    const double c[TOY_IN] = {1, -2, 3, 0.5, 0, 4};
+    double x[TOY_IN], want[TOY_IN];
+    numbers(x, TOY_IN, 3);
+    for (int i = 0; i < TOY_IN; i++) want[i] = c[i] * x[i] * x[i];
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
+    asc_net *net = toy_net(ctx, toy_additive, &one, ASC_SHAPE(-1, TOY_IN));
+    asc_array in = {ASC_ELEM_F64, {2, {1, TOY_IN}}, x};
+    for (size_t m = 0; m < 4; m++) {
+        asc_attr_request q = request(methods[m], &in);
+        q.target = (asc_target){0};
+        q.samples = m == 3 ? 30 : 1;
+        toy_scores(ctx, net, &q, 0, want, TOY_IN, 1e-5);
+        q.samples = m == 3 ? 30 : 7;
+        asc_attribution *r = toy_check(ctx, net, &q, 0, want, TOY_IN, 1e-5);
+        assert_true(r->error_bound < 1e-3); /* nothing is uncertain but rounding */
+        asc_attribution_destroy(ctx, r);
+    }
+    asc_net_close(net);
+    test_ctx_end(ctx);
+}
+
+/* Exact values of a net with interactions, three ways; samples scatter about them as their standard errors
+ * say. */
+static void test_standard_errors(void **state) {
+    (void)state;
+    double x[TOY_IN], want[TOY_IN], largest = 0.0;
+    numbers(x, TOY_IN, 11);
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
+    asc_net *net = toy_net(ctx, toy_mlp, &one, ASC_SHAPE(-1, TOY_IN));
+    asc_array in = {ASC_ELEM_F64, {2, {1, TOY_IN}}, x};
+    asc_attr_request q = request("shapley-values", &in);
+    asc_attribution *r = toy_check(ctx, net, &q, 0, NULL, 0, 0);
+    memcpy(want, r->scores[0].data, sizeof want);
+    assert_true(fabs(r->delta[0]) < 1e-5 && !r->stochastic);
+    asc_attribution_destroy(ctx, r);
+    q.method = "kernel-shap";
+    q.samples = 64; /* 2^6: all of them */
+    r = toy_check(ctx, net, &q, 0, want, TOY_IN, 1e-5);
+    assert_false(r->stochastic);
+    asc_attribution_destroy(ctx, r);
+    enum { SEEDS = 60 };
+    for (int m = 0; m < 2; m++) {
+        for (int compat = 0; compat < 2 - m; compat++) {
+            double sum = 0.0;
+            q.method = m == 0 ? "shapley-value-sampling" : "kernel-shap";
+            q.samples = m == 0 ? 21 : 63;
+            q.compat_captum = compat != 0;
+            for (q.seed = 0; q.seed < SEEDS; q.seed++) {
+                r = toy_check(ctx, net, &q, 0, NULL, 0, 0);
+                assert_true(fabs(r->delta[0]) < 1e-5);
+                for (int i = 0; i < TOY_IN; i++) {
+                    double z = (r->scores[0].data[i] - want[i]) / r->scores[0].error[i];
+                    largest = fmax(largest, fabs(z));
+                    sum += z * z / (SEEDS * TOY_IN);
+                }
+                asc_attribution_destroy(ctx, r);
+            }
+            /* mean square of z: 1, but for the few degrees of freedom of each error */
+            if (!(sum > 0.6 && sum < 1.9))
+                fail_msg("%s: mean square of z %.3g, largest %.3g", q.method, sum, largest);
+        }
+    }
+    asc_net_close(net);
+    test_ctx_end(ctx);
+}
+
+/* More samples than the tolerance needs are not run; too few are reported. */
+static void test_tolerance(void **state) {
+    (void)state;
+    double x[ROWS * TOY_IN];
+    numbers(x, ROWS * TOY_IN, 500);
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
+    asc_net *net = toy_net(ctx, toy_mlp, &one, ASC_SHAPE(-1, TOY_IN));
+    asc_array in = {ASC_ELEM_F64, {2, {ROWS, TOY_IN}}, x};
+    const char *const names[] = {"shapley-value-sampling", "kernel-shap", "lime"};
+    for (int m = 0; m < 3; m++) {
+        asc_attr_request q = request(names[m], &in);
+        q.samples = 60; /* 2^6 sets are more */
+        q.tolerance = 1e-9;
+        asc_attribution *r = toy_check(ctx, net, &q, 0, NULL, 0, 0);
+        assert_false(r->converged);
+        assert_int_equal(r->n_notes, 1);
+        uint64_t all = r->n_forward;
+        asc_attribution_destroy(ctx, r);
+        q.tolerance = 0.5;
+        r = toy_check(ctx, net, &q, 0, NULL, 0, 0);
+        assert_true(r->converged);
+        if (m == 0) assert_true(r->n_forward < all);
+        for (int e = 0; e < ROWS; e++) {
+            double largest = 0.0;
+            for (int i = 0; i < TOY_IN; i++) largest = fmax(largest, fabs(r->scores[0].data[e * TOY_IN + i]));
+            for (int i = 0; i < TOY_IN; i++) assert_true(r->scores[0].error[e * TOY_IN + i] <= 0.5 * largest);
+        }
+        asc_attribution_destroy(ctx, r);
+    }
+    asc_net_close(net);
+    test_ctx_end(ctx);
+}
+
+/* Equal elements that enter the function alike score alike. */
+static void test_symmetry(void **state) {
+    (void)state;
+    double x[3] = {4, 4, 4};
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
+    asc_net *net = toy_net(ctx, toy_multilayer, &one, ASC_SHAPE(-1, 3));
+    asc_array in = {ASC_ELEM_F64, {2, {1, 3}}, x};
+    const char *const names[] = {"shapley-values", "kernel-shap"};
+    for (int m = 0; m < 2; m++) {
+        asc_attr_request q = request(names[m], &in);
+        asc_attribution *r = toy_check(ctx, net, &q, 0, NULL, 0, 0);
+        toy_near(r->scores[0].data[0], r->scores[0].data[1], 1e-5);
+        toy_near(r->scores[0].data[0], r->scores[0].data[2], 1e-5);
+        asc_attribution_destroy(ctx, r);
+    }
+    asc_net_close(net);
+    test_ctx_end(ctx);
+}
+
+/* Every allocation fails once: an error each time, nothing lost. */
+static void test_starved(void **state) {
+    (void)state;
+    double x[2 * TOY_IN];
+    numbers(x, 2 * TOY_IN, 9);
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+        long allocations = 1;
+        for (long fail = 0; fail <= allocations; fail += 1 + fail / 24) {
+            test_alloc a = {0};
+            asc_ctx_options o = {
+                .struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a, .n_threads = 1};
+            asc_ctx *ctx;
+            assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
+            asc_net *net = toy_net(ctx, toy_mlp, &one, ASC_SHAPE(-1, TOY_IN));
+            asc_array in = {ASC_ELEM_F64, {2, {2, TOY_IN}}, x};
+            asc_attr_request q = request(methods[m], &in);
+            q.samples = 24;
+            asc_attribution *r = NULL;
+            long before = a.count;
+            a.fail_at = fail > 0 ? before + fail : 0;
+            asc_status st = asc_attribute(net, &q, &r);
+            a.fail_at = 0;
+            if (fail == 0) allocations = a.count - before;
+            assert_int_equal(st, fail == 0 ? ASC_OK : st == ASC_OK ? ASC_OK : ASC_RESOURCE_EXHAUSTED);
+            asc_attribution_destroy(ctx, r);
+            asc_net_close(net);
+            test_ctx_end(ctx);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows_are_independent),
+                                       cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_additive),
+                                       cmocka_unit_test(test_standard_errors),
+                                       cmocka_unit_test(test_tolerance),
+                                       cmocka_unit_test(test_symmetry),
+                                       cmocka_unit_test(test_starved)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
