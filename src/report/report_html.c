@@ -1,8 +1,8 @@
 /* report_html.c - a result as one page that needs nothing else. Everything that came from outside goes
- * through put_text or put_attribute; the content policy forbids all loading and allows only our own style and
+ * through html_put.h; the content policy forbids all loading and allows only our own style and
  * script, by their hashes. */
-#include "hash.h"
 #include "html_assets.h"
+#include "html_put.h"
 #include "report_parts.h"
 #include "view.h"
 #include <math.h>
@@ -20,75 +20,13 @@ typedef struct page {
     double largest;
 } page;
 
-static void put_plain(asc_text *t, const char *p, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        switch (p[i]) {
-        case '<':
-            asc_text_adds(t, "&lt;");
-            break;
-        case '>':
-            asc_text_adds(t, "&gt;");
-            break;
-        case '&':
-            asc_text_adds(t, "&amp;");
-            break;
-        case '"':
-            asc_text_adds(t, "&quot;");
-            break;
-        case '\'':
-            asc_text_adds(t, "&#39;");
-            break;
-        default:
-            asc_strbuf_addc(&t->b, p[i]);
-        }
-    }
-}
-
-/* Text of others. Characters that show nothing or move things are shown as escapes; line breaks stay if
- * `lines`. */
-static void put_shown(asc_text *t, asc_view v, bool lines, bool marked) {
-    for (size_t i = 0; i < v.len;) {
-        bool plain, valid;
-        uint32_t cp;
-        size_t w, n = asc_shown_char(v.ptr + i, v.len - i, &plain, &w);
-        asc_utf8_decode(v.ptr + i, n, &cp, &valid);
-        if (plain || (lines && cp == '\t')) {
-            put_plain(t, v.ptr + i, n);
-        } else if (lines && cp == '\n') {
-            asc_text_adds(t, "<span class=\"esc\" aria-hidden=\"true\">\xe2\x86\xb5</span>\n");
-        } else {
-            for (size_t k = 0; k < (valid ? 1 : n); k++) {
-                char e[16];
-                asc_shown_escape(v.ptr + i + k, valid ? n : 1, e);
-                asc_text_addf(t, marked ? "<span class=\"esc\">%s</span>" : "%s", e);
-            }
-        }
-        i += n;
-    }
-}
-
-static void put_text(asc_text *t, asc_view v) { put_shown(t, v, false, true); }
-static void put_attribute(asc_text *t, asc_view v) { put_shown(t, v, false, false); }
-static void put_z(asc_text *t, const char *s) { put_text(t, asc_view_of(s)); }
+static void put_z(asc_text *t, const char *s) { asc_put_html_text(t, asc_view_of(s)); }
 
 /* In quotes; the text has a direction of its own, the quotes do not turn with it. */
 static void put_piece(asc_text *t, asc_view v) {
     asc_text_adds(t, "\xe2\x80\x9c<bdi class=\"piece\">");
-    put_text(t, v);
+    asc_put_html_text(t, v);
     asc_text_adds(t, "</bdi>\xe2\x80\x9d");
-}
-
-/* "sha256-..." of a fixed part, as the content policy wants it. */
-static void put_hash(asc_text *t, asc_view v) {
-    char hex[65], raw[32];
-    asc_sha256_hex(v.ptr, v.len, hex);
-    for (size_t i = 0; i < sizeof raw; i++) {
-        char two[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
-        raw[i] = (char)strtoul(two, NULL, 16);
-    }
-    asc_text_adds(t, "'sha256-");
-    asc_base64(&t->b, asc_view_make(raw, sizeof raw));
-    asc_text_adds(t, "'");
 }
 
 static asc_text *joined_style(page *p) {
@@ -115,13 +53,13 @@ static void put_head(page *p) {
     asc_view target = asc_view_cut(asc_view_make(r->target, r->target_len), 80);
     asc_text_adds(t, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src ");
-    put_hash(t, asc_text_view(style));
+    asc_put_html_hash(t, asc_text_view(style));
     asc_text_adds(t, "; script-src ");
-    put_hash(t, asc_view_of(asc_html_script));
+    asc_put_html_hash(t, asc_view_of(asc_html_script));
     asc_text_adds(t, "; base-uri 'none'; form-action 'none'\">\n"
                      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                      "<meta name=\"referrer\" content=\"no-referrer\">\n<title>ascribe: ");
-    put_attribute(t, target);
+    asc_put_html_attribute(t, target);
     asc_text_adds(t, "</title>\n<style>");
     asc_text_add(t, asc_text_view(style));
     asc_text_destroy(style);
@@ -149,7 +87,7 @@ static void put_sentence(page *p, void (*fill)(asc_text *, const asc_result *)) 
     }
     fill(s, p->r);
     if (asc_text_status(s) != ASC_OK) p->t->b.failed = true;
-    put_text(p->t, asc_text_view(s));
+    asc_put_html_text(p->t, asc_text_view(s));
     asc_text_destroy(s);
 }
 
@@ -173,7 +111,7 @@ static void put_tip(page *p, const asc_feature *f) {
     char score[32], error[32];
     const char *unit = asc_report_unit(p->r);
     asc_text_adds(p->t, "\xe2\x80\x9c");
-    put_attribute(p->t, asc_feature_shown(p->rep, f));
+    asc_put_html_attribute(p->t, asc_feature_shown(p->rep, f));
     asc_text_adds(p->t, "\xe2\x80\x9d ");
     snprintf(score, sizeof score, "%+.9g", f->score);
     asc_figure(f->error, false, error);
@@ -191,7 +129,7 @@ static void put_word(page *p, const asc_feature *f, size_t from) {
     asc_text_adds(t, "\" aria-label=\"");
     put_tip(p, f);
     asc_text_adds(t, "\">");
-    put_shown(t, asc_view_make(p->r->prompt + from, f->end - from), true, true);
+    asc_put_html(t, asc_view_make(p->r->prompt + from, f->end - from), true, true);
     asc_text_adds(t, "</span>");
 }
 
@@ -209,11 +147,11 @@ static void put_prompt(page *p) {
         if (f->start < pos || f->end > r->prompt_len || f->start >= f->end) continue;
         if (r->feature_kind != ASC_FEATURES_TOKEN)
             from = f->end - asc_feature_shown(p->rep, f).len; /* words, not blanks before them */
-        put_shown(t, asc_view_make(r->prompt + pos, from - pos), true, true);
+        asc_put_html(t, asc_view_make(r->prompt + pos, from - pos), true, true);
         put_word(p, f, from);
         pos = f->end;
     }
-    put_shown(t, asc_view_make(r->prompt + pos, r->prompt_len - pos), true, true);
+    asc_put_html(t, asc_view_make(r->prompt + pos, r->prompt_len - pos), true, true);
     asc_figure(-p->largest, true, low);
     asc_figure(p->largest, true, high);
     asc_text_addf(t,
@@ -282,7 +220,7 @@ static void put_role(page *p, const asc_feature *f) {
     if (f->message >= 0) {
         asc_text_addf(p->t, "%lld ", (long long)f->message);
         if ((size_t)f->message < p->rep->request->n_messages)
-            put_text(p->t, p->rep->request->messages[f->message].role);
+            asc_put_html_text(p->t, p->rep->request->messages[f->message].role);
     }
     asc_text_adds(p->t, "</td>");
 }
@@ -345,8 +283,6 @@ static void put_details(page *p) {
                         "repeats it.</p>\n</details>\n</main>\n");
 }
 
-/* Inside a script element only "</script" and "<!--" could end or change the data; no angle bracket is left
- * at all. */
 static void put_json(page *p) {
     asc_text *json = NULL;
     if (asc_text_create(p->ctx, &json) != ASC_OK) {
@@ -357,21 +293,7 @@ static void put_json(page *p) {
     if (asc_text_status(json) != ASC_OK) p->t->b.failed = true;
     asc_text_addf(p->t, "<footer>ascribe %s</footer>\n<script type=\"application/json\" id=\"result\">",
                   asc_version());
-    asc_view v = asc_text_view(json);
-    for (size_t i = 0; i < v.len;) {
-        uint32_t cp;
-        bool plain;
-        size_t w, n = asc_shown_char(v.ptr + i, v.len - i, &plain, &w);
-        asc_utf8_decode(v.ptr + i, n, &cp, NULL);
-        if (cp == '<' || cp == '>' || cp == '&' || (!plain && cp >= 0x80 && cp < 0x10000))
-            asc_text_addf(p->t, "\\u%04x", (unsigned)cp);
-        else if (!plain && cp >= 0x10000) /* two halves, as JSON has it */
-            asc_text_addf(p->t, "\\u%04x\\u%04x", 0xD7C0u + (unsigned)(cp >> 10),
-                          0xDC00u + (unsigned)(cp & 0x3FF));
-        else
-            asc_text_add(p->t, asc_view_make(v.ptr + i, n));
-        i += n;
-    }
+    asc_put_html_json(p->t, asc_text_view(json));
     asc_text_adds(p->t, "</script>\n<script>");
     asc_text_adds(p->t, asc_html_script);
     asc_text_adds(p->t, "</script>\n</body>\n</html>\n");
