@@ -46,7 +46,7 @@ static void run_case(asc_ctx *ctx, const asc_image *src, const char *line) {
         assert_int_equal(a.shape.rank, 4);
         assert_int_equal(a.shape.dims[p.nhwc ? 3 : 1], p.grey ? 1 : 3);
         same_bytes(line, a.data, (size_t)(28 * 30 * (p.grey ? 1 : 3)) * sizeof(float), sha);
-        asc_free(ctx, (void *)(uintptr_t)a.data);
+        asc_array_free(ctx, &a);
         asc_image_free(ctx, &im);
         return;
     }

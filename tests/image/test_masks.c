@@ -11,7 +11,7 @@ typedef struct regions {
 } regions;
 
 static const int32_t *ids(const regions *r) { return r->a.data; }
-static void end(asc_ctx *ctx, regions *r) { asc_free(ctx, (void *)(uintptr_t)r->a.data); }
+static void end(asc_ctx *ctx, regions *r) { asc_array_free(ctx, &r->a); }
 
 /* Ids 0 .. n-1 all occur, in the order of their first pixels, and each is one connected region. */
 static void check_regions(const regions *r, int64_t w, int64_t h) {

@@ -107,7 +107,7 @@ static void test_heat(void **state) {
     assert_memory_equal(a.data, wanted, sizeof wanted);
     assert_memory_equal(b.data, wanted, sizeof wanted);
     assert_true(a.shape.rank == 2 && a.shape.dims[0] == 2 && a.shape.dims[1] == 3);
-    asc_free(ctx, (void *)(uintptr_t)b.data);
+    asc_array_free(ctx, &b);
     assert_int_equal(asc_heat_sum(ctx, first, ASC_SHAPE(12), false, &b), ASC_INVALID_ARGUMENT);
     assert_int_equal(asc_heat_sum(ctx, first, ASC_SHAPE(2, 1, 2, 3), false, &b), ASC_INVALID_ARGUMENT);
     assert_int_equal(asc_heat_sum(ctx, first, ASC_SHAPE(0, 3), false, &b), ASC_INVALID_ARGUMENT);
@@ -139,7 +139,7 @@ static void test_heat(void **state) {
     asc_image_free(ctx, &below);
     heat.rows = 0;
     assert_int_equal(asc_draw_heat(ctx, &heat, &s, NULL, &im), ASC_INVALID_ARGUMENT);
-    asc_free(ctx, (void *)(uintptr_t)a.data);
+    asc_array_free(ctx, &a);
     test_ctx_end(ctx);
 }
 
