@@ -148,6 +148,9 @@ double asc_task_gradient_noise(const asc_task *t, double largest);
 double asc_task_value_noise(const asc_task *t, double value);
 asc_status asc_task_note(asc_task *t, const char *fmt, ...) ASC_PRINTF(2, 3); /* adds to r->notes */
 
+/* Sum of those elements of one example's values at a target's site that the target selects (a neuron's part
+ * of an array of gradients there); shape and values are of that example. */
+double asc_target_sum(const asc_target *target, const asc_shape *shape, size_t example, const double *values);
 /* A task of n * copies examples, example-major, whose variables may be changed by the caller: what
  * noise-tunnel and the averages over baselines run their base method on. Its result is its own;
  * asc_task_deinit frees both. */

@@ -161,3 +161,24 @@ asc_tensor *asc_aim_select(asc_task *t, asc_aim *a, asc_tensor *value, const asc
     if (a->want->versus == NULL) return out;
     return asc_sub(ctx, out, pick(t, a, flat, &s, a->want->versus, rows, first, n));
 }
+
+double asc_target_sum(const asc_target *target, const asc_shape *shape, size_t example,
+                      const double *values) {
+    size_t n = (size_t)asc_shape_elems(shape), first = 0, count = n;
+    double sum = 0.0;
+    if (target->weights != NULL) {
+        const double *w = target->weights + (target->weight_rows > 1 ? example * n : 0);
+        for (size_t i = 0; i < n; i++) sum += w[i] * values[i];
+        return sum;
+    }
+    if (target->n_rows > 0) {
+        const int64_t *index = target->index + (target->n_rows > 1 ? example * (size_t)target->rank : 0);
+        for (int d = 0; d < target->rank && d < shape->rank; d++) { /* checked when the target was resolved */
+            int64_t i = index[d] < 0 ? index[d] + shape->dims[d] : index[d];
+            count /= (size_t)shape->dims[d];
+            first += (size_t)i * count;
+        }
+    }
+    for (size_t i = 0; i < count; i++) sum += values[first + i];
+    return sum;
+}

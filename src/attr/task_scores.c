@@ -22,7 +22,7 @@ asc_status asc_task_make_scores(asc_task *t, size_t n_out, bool with_errors) {
         s->shape.dims[s->shape.rank++] = (int64_t)t->n;
         if (n_out > 1) s->shape.dims[s->shape.rank++] = (int64_t)n_out;
         for (int d = 0; d < v->shape.rank; d++) s->shape.dims[s->shape.rank++] = v->shape.dims[d];
-        if (!t->batched) { /* as the input stands: no example dimension of its own */
+        if (!t->batched && t->n == 1) { /* as the input stands: no example dimension of its own */
             s->shape.rank--;
             memmove(s->shape.dims, s->shape.dims + 1, (size_t)s->shape.rank * sizeof *s->shape.dims);
         }
