@@ -70,7 +70,8 @@ static const int rare[] = {
     ASC_OPCODE_LOGICAL_XOR,  ASC_OPCODE_LOGICAL_NOT, ASC_OPCODE_IS_NAN,      ASC_OPCODE_IS_INF,
     ASC_OPCODE_MIN,          ASC_OPCODE_ARG_MIN,     ASC_OPCODE_PROD,        ASC_OPCODE_LOG_SUM_EXP,
     ASC_OPCODE_TOP_K,        ASC_OPCODE_RANDOM,      ASC_OPCODE_MATMUL_BIAS, ASC_OPCODE_CUMSUM,
-    ASC_OPCODE_TAKE_ALONG,   ASC_OPCODE_PUT_ALONG};
+    ASC_OPCODE_TAKE_ALONG,   ASC_OPCODE_PUT_ALONG,
+    ASC_OPCODE_STRAIGHT_THROUGH};
 
 static bool by_reference(const asc_op *op) {
     for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++)

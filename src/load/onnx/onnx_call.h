@@ -60,7 +60,8 @@ typedef asc_status (*asc_onnx_fn)(asc_onnx_call *c);
 
 enum {
     ASC_ONNX_OP_RANDOM = 1, /* never a constant, never computed on the host */
-    ASC_ONNX_OP_MAIN = 2    /* control flow, sequences, moves of values: always called on the main context */
+    ASC_ONNX_OP_MAIN = 2,   /* control flow, sequences, moves of values: always called on the main context */
+    ASC_ONNX_OP_ROUNDS = 4  /* rounds to a grid: its gradient is a straight-through one */
 };
 
 typedef struct asc_onnx_op {

@@ -29,12 +29,7 @@ asc_status asc_onnx_Add(asc_onnx_call *c) { return asc_onnx_binary(c, asc_add, 0
 asc_status asc_onnx_Sub(asc_onnx_call *c) { return asc_onnx_binary(c, asc_sub, 0); }
 asc_status asc_onnx_Mul(asc_onnx_call *c) { return asc_onnx_binary(c, asc_mul, 0); }
 
-/* Integers are divided towards zero. */
-static asc_tensor *div_int(asc_ctx *ctx, asc_tensor *a, asc_tensor *b) {
-    return asc_cast(ctx, asc_cast(ctx, asc_div(ctx, a, b), ASC_DTYPE_I32), ASC_DTYPE_F32);
-}
-
 asc_status asc_onnx_Div(asc_onnx_call *c) {
     bool floats = asc_onnx_type_is_float(asc_onnx_elem(c, 0));
-    return asc_onnx_binary(c, floats ? asc_div : div_int, 0);
+    return asc_onnx_binary(c, floats ? asc_div : asc_trunc_div, 0);
 }

@@ -131,11 +131,8 @@ asc_tensor *asc_onnx_convert(asc_onnx_call *c, asc_tensor *t, int from, int to) 
     if (asc_onnx_type_is_float(from)) t = asc_cast(ctx, asc_cast(ctx, t, ASC_DTYPE_I32), ASC_DTYPE_F32);
     double lo, size;
     if (!range(to, &lo, &size)) return t;
-    /* x - size floor((x - lo) / size), the floor by truncation of a value made positive */
-    asc_tensor *q = asc_scale(ctx, asc_shift(ctx, t, -lo), 1.0 / size);
-    asc_tensor *whole = asc_cast(ctx, asc_cast(ctx, q, ASC_DTYPE_I32), ASC_DTYPE_F32);
-    whole = asc_sub(ctx, whole, asc_less(ctx, q, whole));
-    return asc_sub(ctx, t, asc_scale(ctx, whole, size));
+    asc_tensor *wrapped = asc_mod(ctx, asc_shift(ctx, t, -lo), asc_full(ctx, ASC_SCALAR_SHAPE, size), false);
+    return asc_shift(ctx, wrapped, lo);
 }
 
 static int type_named(asc_view name) { /* opset 1 to 5 wrote the type as a string */

@@ -11,6 +11,10 @@ asc_status asc_onnx_binary(asc_onnx_call *c, asc_tensor *(*op)(asc_ctx *, asc_te
 /* onnx_op_act.c: output 0 = op(input 0), same type. */
 asc_status asc_onnx_unary(asc_onnx_call *c, asc_tensor *(*op)(asc_ctx *, asc_tensor *));
 
+/* onnx_op_matmul.c: the product by NumPy's rule: a vector on the left is a row, on the right a column, and
+ * its axis goes away again. */
+asc_tensor *asc_onnx_matmul(asc_onnx_call *c, asc_tensor *a, asc_tensor *b);
+
 /* onnx_op_shape.c. t with dimensions [0, axis) and [axis, rank) merged: rank 2. */
 asc_tensor *asc_onnx_flat(asc_onnx_call *c, asc_tensor *t, int axis);
 /* Any number of tensors along axis (asc_concat takes 8 at a time). */
