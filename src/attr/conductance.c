@@ -58,6 +58,7 @@ static asc_status attribute(asc_task *t) {
     double *alphas = NULL;
     size_t n;
     flow w = {.t = t, .mean_slope = t->req->rule == NULL && !t->req->compat_captum};
+    ASC_TRY(asc_task_need_path(t));
     ASC_TRY(asc_task_prepare(t, false));
     ASC_TRY(points(t, &n, &alphas));
     ASC_TRY(asc_task_ends(t, true));

@@ -122,6 +122,7 @@ static asc_status attribute(asc_task *t) {
     if (t->req->n_stdevs > 1 && t->req->n_stdevs != t->net->n_inputs)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%zu standard deviations for %zu inputs", t->req->n_stdevs,
                         t->net->n_inputs);
+    ASC_TRY(asc_task_need_path(t));
     ASC_TRY(asc_task_prepare(t, true));
     ASC_TRY(asc_task_ends(t, false));
     t->r->delta = asc_calloc(ctx, ASC_MEM_GENERAL, t->n * samples, sizeof(double));

@@ -66,6 +66,7 @@ static asc_status attribute(asc_task *t) {
     int64_t site = asc_net_find_site(t->net, asc_view_of(t->req->neuron.value));
     if (site < 0) return ASC_NOT_FOUND;
     u.site = (asc_var){.name = t->net->sites[site], .input = -1, .site = site, .elem = ASC_ELEM_F32};
+    ASC_TRY(asc_task_need_path(t));
     ASC_TRY(asc_task_prepare(t, false));
     ASC_TRY(asc_task_rule(t, t->req->compat_captum ? "riemann-trapezoid" : "gauss-legendre", &n, &nodes,
                           &weights));

@@ -82,6 +82,8 @@ double **asc_path_sums_make(asc_task *t) {
 
 asc_status asc_path_fixed(asc_task *t, bool sites, const double *nodes, const double *weights, size_t n,
                           double **sum) {
+    asc_status st = sites ? ASC_OK : asc_task_need_path(t);
+    if (st != ASC_OK) return st;
     size_t *active = asc_calloc(t->ctx, ASC_MEM_GENERAL, t->n, sizeof *active);
     if (active == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (size_t e = 0; e < t->n; e++) active[e] = e;
@@ -90,7 +92,7 @@ asc_status asc_path_fixed(asc_task *t, bool sites, const double *nodes, const do
                .active = active,
                .n_active = t->n,
                .sum = sum};
-    asc_status st = run_level(&l);
+    st = run_level(&l);
     asc_free(t->ctx, active);
     return st;
 }

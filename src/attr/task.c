@@ -72,7 +72,8 @@ static asc_status choose_moving(asc_task *t) {
         f->given = q->inputs[i];
         bool batch_ok = !t->batched || net->inputs[i].batch;
         bool fixed = (q->fixed != NULL && q->fixed[i]) || !batch_ok || asc_array_count(&f->given) == 0;
-        if (!fixed && !asc_elem_is_float(net->inputs[i].elem) && !t->method->takes_integers) {
+        /* at sites, integers may have baselines: the path runs behind their look-up */
+        if (!fixed && !asc_elem_is_float(net->inputs[i].elem) && !t->method->takes_integers && !t->at_sites) {
             integer = net->inputs[i].name;
             fixed = true;
         }

@@ -116,6 +116,8 @@ typedef struct asc_path {
     bool sites;
 } asc_path;
 asc_rows asc_path_rows(const asc_path *p); /* borrows p */
+/* INVALID_ARGUMENT when the inputs' path would go through fractions of an integer input. */
+ASC_MUST_USE asc_status asc_task_need_path(const asc_task *t);
 /* Nodes and weights of the request's rule (`fallback` when it names none) with its steps; adaptive is
  * refused. With compat_captum the trapezoid's weights are Captum's. Free both with asc_free. */
 ASC_MUST_USE asc_status asc_task_rule(asc_task *t, const char *fallback, size_t *n, double **nodes,

@@ -39,6 +39,18 @@ static void fill_path(void *self, size_t row, size_t var, double *out) {
     }
 }
 
+asc_status asc_task_need_path(const asc_task *t) {
+    for (size_t k = 0; k < t->n_in; k++) {
+        if (asc_elem_is_float(t->in[k].elem)) continue;
+        ASC_FAIL(t->ctx, ASC_INVALID_ARGUMENT,
+                 "%s walks from the baseline to the input, but '%.60s' holds integers", t->method->info.name,
+                 t->in[k].name);
+        return asc_hint(t->ctx,
+                        "mark that input as fixed, or use integrated-gradients at a site behind its look-up");
+    }
+    return ASC_OK;
+}
+
 asc_rows asc_path_rows(const asc_path *p) {
     return (asc_rows){.n = p->n_alphas * p->t->n, .self = (void *)(uintptr_t)p, .fill = fill_path};
 }

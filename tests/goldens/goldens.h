@@ -42,6 +42,8 @@ void goldens_chat(goldens *g, const asc_json *line);
 void goldens_dequant(goldens *g, const asc_json *line);
 void goldens_zoo(goldens *g, const char *folder);
 void goldens_bad_gguf(goldens *g, const char *folder);
+/* False: the model file is not at hand. */
+bool goldens_onnx(goldens *g, const char *folder);
 
 /* Largest noise floors of an attribution file, read before its lines are run. */
 void goldens_attr_floors(goldens *g, const asc_json *line);

@@ -138,11 +138,29 @@ static void run_file(goldens *g, const char *path, const char *shown, const char
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
+/* The format is named at the top of a case file. */
+static bool is_onnx(goldens *g, const char *folder) {
+    char path[4200];
+    char *text = NULL;
+    size_t len = 0;
+    if (!has(folder, "case.json")) return false;
+    snprintf(path, sizeof path, "%s/case.json", folder);
+    if (asc_file_read(g->ctx, path, (size_t)1 << 30, &text, &len) != ASC_OK) return false;
+    bool yes = memmem(text, len < 400 ? len : 400, "ascribe-onnx-golden", 19) != NULL;
+    asc_free(g->ctx, text);
+    return yes;
+}
+
 static void walk(goldens *g, const char *folder, const char *shown, int depth) {
     if (has(folder, "case.json") && has(folder, "model.gguf")) {
         begin(g);
         goldens_zoo(g, folder);
         end(g, shown, true);
+        return;
+    }
+    if (is_onnx(g, folder)) {
+        begin(g);
+        end(g, shown, goldens_onnx(g, folder));
         return;
     }
     if (has(folder, "list.jsonl")) {
