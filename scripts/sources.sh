@@ -13,6 +13,7 @@ avx512) find_c src/backends/cpu/kernels '*_avx512.c' ;;
 kernel) find_c src/backends/cpu/kernels '*.c' | grep -v -e '_avx2\.c$' -e '_avx512\.c$' || true ;;
 cli) find_c src/cli '*.c' ;;
 test) find_c tests 'test_*.c' ;;
+nets) find_c tests/nets '*.c' | grep -v '/test_' || true ;;
 goldens) find_c tests/goldens '*.c' ;;
 nodetests) find_c tests/onnx 'onnx_*.c' ;;
 fuzz) find_c tests/fuzz 'fuzz_*.c' ;;
