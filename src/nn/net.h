@@ -23,6 +23,12 @@ typedef struct asc_net_price {
 } asc_net_price;
 enum { ASC_N_NET_PRICES = 16 };
 
+/* Operators of a model file, by type, with how many nodes have it. */
+typedef struct asc_net_op {
+    const char *name;
+    size_t count;
+} asc_net_op;
+
 struct asc_net {
     asc_ctx *ctx;
     asc_port *inputs, *outputs; /* names belong to the net */
@@ -33,6 +39,10 @@ struct asc_net {
     const char *kind;    /* "onnx", "c" */
     char *path;          /* NULL for a net in C */
     asc_net_price prices[ASC_N_NET_PRICES];
+    const asc_net_op *ops; /* by name; NULL for a net in C. Like notes, of the net */
+    size_t n_ops;
+    const char **notes; /* what a result must say: gradients that are not derivatives (rounding) */
+    size_t n_notes;
     void *self;
     /* Records one run. inputs: floats as f32 tensors, integers and booleans as i32 tensors, in the order of
      * the ports; their shapes agree with the ports. tap may be NULL. outputs[n_outputs] is filled; errors are

@@ -188,9 +188,9 @@ static asc_status run_node(asc_onnx_run *run, asc_onnx_frame *f, const asc_onnx_
         }
         return ASC_OK;
     }
-    if (++run->n_calls > ASC_ONNX_MAX_CALLS)
-        return ASC_FAIL(run->ctx, ASC_RESOURCE_EXHAUSTED, "'%s': more than %d nodes run",
-                        run->on->model->file, ASC_ONNX_MAX_CALLS);
+    if (++run->n_calls > run->max_calls)
+        return ASC_FAIL(run->ctx, ASC_RESOURCE_EXHAUSTED, "'%s': more than %zu nodes run",
+                        run->on->model->file, run->max_calls);
     asc_onnx_call c = {.node = n, .opset = n->opset, .n_in = n->n_in, .n_out = n->n_out, .run = run};
     c.frame = f;
     c.in = asc_arena_alloc(&run->arena, (n->n_in + n->n_out + 1) * sizeof(asc_onnx_value *));
@@ -269,6 +269,7 @@ asc_status asc_onnx_run_main(asc_onnx_run *run, asc_onnx_value *const *in, asc_o
 asc_status asc_onnx_run_init(asc_onnx_run *run, asc_net *net, const asc_tap *tap) {
     asc_onnx_net *on = net->self;
     *run = (asc_onnx_run){.on = on, .ctx = net->ctx, .host = on->host, .tap = tap};
+    run->max_calls = ASC_ONNX_MAX_CALLS;
     asc_arena_init(&run->arena, net->ctx, ASC_MEM_GENERAL);
     return asc_graph_take_error(asc_graph_of(net->ctx));
 }

@@ -22,8 +22,6 @@ typedef struct asc_onnx_net {
     asc_tensor **kept; /* counted references: weights, folded constants */
     size_t n_kept, cap_kept;
     uint32_t *site;     /* of each value of the main graph; UINT32_MAX = none */
-    const char **notes; /* operators whose gradient is not that of their value */
-    size_t n_notes;
 } asc_onnx_net;
 
 typedef struct asc_onnx_run {
@@ -31,7 +29,7 @@ typedef struct asc_onnx_run {
     asc_ctx *ctx, *host;
     asc_arena arena; /* of this run */
     const asc_tap *tap;
-    size_t n_calls;
+    size_t n_calls, max_calls;
 } asc_onnx_run;
 
 /* One graph being run. */
@@ -44,6 +42,8 @@ typedef struct asc_onnx_frame {
 /* A net of a model, which it takes over (also when it fails). */
 ASC_MUST_USE asc_status asc_onnx_net_make(asc_ctx *ctx, asc_onnx_model *take_m, const char *path,
                                           asc_net **out);
+/* onnx_census.c. Fills net->ops and net->notes. */
+ASC_MUST_USE asc_status asc_onnx_census(asc_onnx_net *on);
 /* Runs the main graph: in[] are its inputs' values; out[] receives its outputs' (of the run). */
 ASC_MUST_USE asc_status asc_onnx_run_main(asc_onnx_run *run, asc_onnx_value *const *in, asc_onnx_value **out);
 ASC_MUST_USE asc_status asc_onnx_run_graph(asc_onnx_run *run, asc_onnx_frame *up, const asc_onnx_graph *g,
