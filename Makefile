@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 MODEL ?= models/SmolLM2-135M-Instruct.Q4_1.gguf
 export PREFIX DESTDIR JOBS FUZZ_SECONDS
 
-.PHONY: help build model demo check check-full bench goldens format docs install clean
+.PHONY: help build model demo check check-full bench goldens onnx-node-tests format docs install clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -33,6 +33,9 @@ bench: build model ## measured speed and memory, as ratios
 
 goldens: build ## DIR=folder [MODEL=file]: compare with third-party numbers
 	@scripts/goldens.sh "$(DIR)" "$(MODEL)"
+
+onnx-node-tests: build ## ONNX's own 1,072 test models, on cpu and reference
+	@scripts/onnx-node-tests.sh
 
 format: ## clang-format over the C sources
 	@scripts/install-deps.sh --full && git ls-files '*.c' '*.h' | xargs clang-format -i

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Brings the Debian packages that the build and the tests need. Quick when everything is there.
 #   install-deps.sh          what `make demo` and `make check` need
+#   install-deps.sh --onnx   also ONNX's own test models (make onnx-node-tests)
 #   install-deps.sh --full   also what `make check-full` and `make format` need
 set -eu
 packages="gcc libc6-dev make meson ninja-build pkg-config libdnnl-dev libutf8proc-dev libjansson-dev nettle-dev
@@ -9,6 +10,8 @@ packages="gcc libc6-dev make meson ninja-build pkg-config libdnnl-dev libutf8pro
 if [ "${1-}" = --full ]; then
     packages="$packages clang libclang-rt-14-dev libomp-14-dev clang-format valgrind"
 fi
+
+[ "${1-}" = --onnx ] && packages="$packages libonnx-testdata"
 
 if ! command -v dpkg-query >/dev/null 2>&1; then # not Debian: look for the things themselves
     missing=
