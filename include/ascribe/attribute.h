@@ -45,6 +45,9 @@ typedef struct asc_rule_choice {
         *rule;    /* "epsilon", "gamma", "alpha-beta", "z-plus", "w-square", "flat", "z-box", "identity" */
     double a, b;  /* epsilon; gamma; alpha and beta; low and high of z-box. Both 0 = the rule's default */
     bool no_bias; /* the bias takes no part in the denominator */
+    /* Only layers (matrix products, convolutions) with these numbers, counted from 1 in the order of the
+     * computation; 0 = no bound. */
+    int first_layer, last_layer;
 } asc_rule_choice;
 
 /* Zero-initialise and set struct_size. Everything is borrowed for the length of the call. */

@@ -20,7 +20,7 @@ typedef struct pass_run {
     asc_aim *aim;
     asc_recorded rec, partner;
     asc_tensor **grads, **outs;
-    size_t n_outs;
+    size_t n_outs, cap_outs;
     double *f, **y, **g;
     const double **row_y, **row_g;
 } pass_run;
@@ -62,7 +62,8 @@ static asc_status run_init(pass_run *r, asc_task *t, const asc_pass *p, asc_aim 
     r->partner.moved = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(asc_tensor *));
     r->partner.y = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(asc_tensor *));
     r->grads = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(asc_tensor *));
-    r->outs = asc_calloc(ctx, ASC_MEM_PROGRAM, 2 * n + 2, sizeof(asc_tensor *));
+    r->cap_outs = 2 * n + 2;
+    r->outs = asc_calloc(ctx, ASC_MEM_PROGRAM, r->cap_outs, sizeof(asc_tensor *));
     r->y = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(double *));
     r->g = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(double *));
     r->row_y = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(double *));
@@ -78,12 +79,35 @@ static void record_gradients(pass_run *r) {
     asc_ctx *ctx = r->t->ctx;
     const asc_pass *p = r->p;
     size_t n = r->t->n_at;
-    asc_tensor *f = r->rec.f, *one = asc_full(ctx, f->shape, 1.0);
+    asc_tensor *f = r->rec.f;
+    asc_tensor *one = p->rules != NULL && p->rules->seed_is_value ? NULL : asc_full(ctx, f->shape, 1.0);
     bool independent = !r->t->at_sites || p->replace_sites;
     for (size_t k = 0; k < n; k += independent ? n : 1) {
         size_t many = independent ? n : 1;
-        asc_grad_with_rules(ctx, p->rules, f, one, r->rec.y + k, many, r->grads + k);
+        if (p->partner_rows != NULL) {
+            asc_grad_paired(ctx, p->rules, f, r->partner.f, one, r->rec.y + k, r->partner.y + k, many,
+                            r->grads + k);
+        } else {
+            asc_grad_with_rules(ctx, p->rules, f, one, r->rec.y + k, many, r->grads + k);
+        }
     }
+}
+
+/* Adds what the rules want to know of this pass to what is computed. */
+static asc_status watch(pass_run *r) {
+    const asc_grad_rules *rules = r->p->rules;
+    asc_tensor *const *more;
+    if (rules == NULL || rules->watched == NULL) return ASC_OK;
+    size_t n = rules->watched(rules->self, &more);
+    asc_status st = asc_grow(r->t->ctx, ASC_MEM_PROGRAM, (void **)&r->outs, &r->cap_outs, r->n_outs + n,
+                             sizeof(asc_tensor *));
+    for (size_t i = 0; st == ASC_OK && i < n; i++) r->outs[r->n_outs++] = more[i];
+    return st;
+}
+
+static asc_status tell_rules(const pass_run *r, bool ran) {
+    const asc_grad_rules *rules = r->p->rules;
+    return rules == NULL || rules->after == NULL ? ASC_OK : rules->after(r->t->ctx, rules->self, ran);
 }
 
 /* Records rows first .. first + n - 1 and lists what must be computed. */
@@ -110,7 +134,7 @@ static asc_status record(pass_run *r, size_t first, size_t n) {
         if (p->want_values) r->outs[r->n_outs++] = r->rec.y[k];
         if (p->want_gradients && r->grads[k] != NULL) r->outs[r->n_outs++] = r->grads[k];
     }
-    return ASC_OK;
+    return watch(r);
 }
 
 static asc_status make_buffers(pass_run *r, size_t n) {
@@ -188,7 +212,8 @@ static asc_status one_pass(pass_run *r, size_t first, size_t n) {
     if (st == ASC_OK) st = asc_run(ctx, r->outs, r->n_outs);
     if (st == ASC_OK && r->f == NULL) st = make_buffers(r, n);
     if (st == ASC_OK) st = read_back(r, first, n);
-    st = asc_scope_close(ctx, st);
+    asc_status told = tell_rules(r, st == ASC_OK);
+    st = asc_scope_close(ctx, st != ASC_OK ? st : told);
     return st == ASC_OK ? hand_over(r, first, n) : st;
 }
 
@@ -197,7 +222,7 @@ static asc_status one_pass(pass_run *r, size_t first, size_t n) {
 static uint64_t price_key(const pass_run *r) {
     const asc_task *t = r->t;
     int64_t kind[] = {r->p->replace_sites, r->p->want_gradients, r->p->partner_rows != NULL, r->aim->site,
-                      (int64_t)(uintptr_t)r->p->rules};
+                      (int64_t)(uintptr_t)(r->p->rules != NULL ? r->p->rules->name : NULL)};
     uint64_t h = asc_hash64(kind, sizeof kind, 1);
     for (size_t i = 0; i < t->net->n_inputs; i++)
         h = asc_hash64(&t->feeds[i].given.shape, sizeof(asc_shape), h + t->feeds[i].moving);
@@ -211,6 +236,8 @@ static asc_status price(pass_run *r, size_t n, size_t *out) {
     asc_scope_begin(r->t->ctx);
     asc_status st = record(r, 0, n);
     if (st == ASC_OK) st = asc_exec_price(r->t->ctx, r->outs, r->n_outs, &plan);
+    asc_status told = tell_rules(r, false);
+    if (st == ASC_OK) st = told;
     st = asc_scope_close(r->t->ctx, st);
     if (st == ASC_OK) *out = plan.arena_bytes + plan.output_bytes + plan.scratch_bytes;
     return st;

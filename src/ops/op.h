@@ -41,6 +41,14 @@ typedef struct asc_vjp_args {
     int n_in;
     bool need[ASC_MAX_IN];       /* which cotangents are wanted */
     asc_tensor *gin[ASC_MAX_IN]; /* filled where needed; NULL counts as zero. Shape = the input's */
+    /* ---- for the rules of a table (grad.h); an op's own VJP leaves them alone ---- */
+    const struct asc_grad_rules *rules;
+    void *self;              /* the table's context */
+    size_t slot;             /* of y among the values of this pass, from old to new */
+    bool moving[ASC_MAX_IN]; /* depends on what is differentiated; without need: integers, stored weights */
+    asc_tensor *y0;          /* paired passes: y of the partner graph; NULL = not paired */
+    asc_tensor *in0[ASC_MAX_IN]; /* the partner's inputs; an input that is not moving is its own partner */
+    asc_status st;               /* set by a rule that fails, with the error recorded in ctx */
 } asc_vjp_args;
 
 typedef struct asc_jvp_args {
