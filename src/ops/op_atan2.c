@@ -1,5 +1,5 @@
 /* op_atan2.c - the angle of the point (b, a) in radians, -pi to pi, with broadcasting, as the C library's
- * atan2. Gradient: to a g b / (a^2 + b^2), to b -g a / (a^2 + b^2); NaN at the origin. */
+ * atan2. Gradient: to a g b / (a^2 + b^2), to b -g a / (a^2 + b^2); 0 at the origin. */
 #include "pointwise.h"
 
 #define EXPR atan2(a, b)
@@ -8,7 +8,9 @@ ASC_BINARY_SAMPLES(0.2, 2, 0)
 ASC_BINARY_BUILDER(atan2)
 
 static asc_tensor *over_square(asc_ctx *ctx, asc_tensor *t, asc_tensor *a, asc_tensor *b) {
-    return asc_div(ctx, t, asc_add(ctx, asc_square(ctx, a), asc_square(ctx, b)));
+    asc_tensor *square = asc_add(ctx, asc_square(ctx, a), asc_square(ctx, b));
+    asc_tensor *origin = asc_equal(ctx, square, asc_scalar(ctx, 0));
+    return asc_div(ctx, t, asc_where(ctx, origin, asc_scalar(ctx, 1), square));
 }
 
 static void vjp(asc_vjp_args *v) {

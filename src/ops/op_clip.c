@@ -1,7 +1,6 @@
 /* op_clip.c - y = a cut to lo..hi: max with lo first, then min with hi, so hi wins where lo > hi. Gradient: g
- * where lo <= a
- * <= hi, both ends included, else 0. NaN stays NaN (gradient 0). lo = -inf or hi = inf leave that side open.
- */
+ * where lo < a < hi, else 0, at the ends too: as relu has 0 at 0 (clip(a, 0, inf) is relu, clip(a, 0, 6)
+ * relu6) and as torch 2.15 has it. NaN stays NaN (gradient 0). lo = -inf or hi = inf leave that side open. */
 #include "pointwise.h"
 
 #define EXPR (a < s0 ? s0 : a) > s1 ? s1 : (a < s0 ? s0 : a)
@@ -14,9 +13,11 @@ asc_tensor *asc_clip(asc_ctx *ctx, asc_tensor *a, double lo, double hi) {
 }
 
 static asc_tensor *chain(asc_ctx *ctx, asc_tensor *x, const asc_attrs *attrs, asc_tensor *g) {
-    asc_tensor *zero = asc_scalar(ctx, 0);
-    asc_tensor *low = asc_where(ctx, asc_less_equal(ctx, asc_scalar(ctx, attrs->f[0]), x), g, zero);
-    return asc_where(ctx, asc_less_equal(ctx, x, asc_scalar(ctx, attrs->f[1])), low, zero);
+    asc_tensor *zero = asc_scalar(ctx, 0), *lo = asc_scalar(ctx, attrs->f[0]);
+    asc_tensor *hi = asc_scalar(ctx, attrs->f[1]);
+    if (attrs->f[0] > -HUGE_VAL) g = asc_where(ctx, asc_less(ctx, lo, x), g, zero);
+    if (attrs->f[1] < HUGE_VAL) g = asc_where(ctx, asc_less(ctx, x, hi), g, zero);
+    return g;
 }
 ASC_UNARY_PARAM_RULES
 
@@ -40,6 +41,6 @@ const asc_op asc_op_clip = {
     .jvp = jvp,
     .cost = cost,
     .flags = ASC_OP_INPLACE,
-    .doc = "Values cut to lo..hi; NaN stays NaN; the gradient at the ends is 1.",
+    .doc = "Values cut to lo..hi; NaN stays NaN; the gradient at the ends is 0.",
     .formula = "y = min(max(a, lo), hi)",
 };

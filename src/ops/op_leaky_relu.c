@@ -12,8 +12,8 @@ asc_tensor *asc_leaky_relu(asc_ctx *ctx, asc_tensor *a, double alpha) {
 
 static asc_tensor *chain(asc_ctx *ctx, asc_tensor *x, const asc_attrs *attrs, asc_tensor *g) {
     asc_tensor *zero = asc_scalar(ctx, 0);
-    asc_tensor *left = asc_less_equal(ctx, x, zero);
-    return asc_where(ctx, left, asc_scale(ctx, g, attrs->f[0]), g);
+    asc_tensor *right = asc_less(ctx, zero, x);
+    return asc_where(ctx, right, g, asc_scale(ctx, g, attrs->f[0]));
 }
 ASC_UNARY_PARAM_RULES
 

@@ -57,12 +57,16 @@ static void ref(const asc_ref_args *a) {
     while (asc_nd_next(rank, dims, idx, 2, (const int64_t(*)[ASC_MAX_RANK])strides, off));
 }
 
-/* e^(a - y); y = -inf (all are) counts as 0, so that nothing is NaN. */
+/* e^(a - y) divided by its sum, which is 1 but for the rounding of y: a large y in f32 would cost digits. y =
+ * -inf (all are) counts as 0, and the sum as 1, so that nothing is NaN. */
 static asc_tensor *weights(asc_ctx *ctx, asc_tensor *in, asc_tensor *y, const asc_attrs *attrs) {
+    int axes[ASC_MAX_RANK] = {0}, n = (int)attrs->i[0];
+    for (int k = 0; k < n; k++) axes[k] = (int)attrs->i[k + 1];
+    y = asc_reshape(ctx, y, asc_reduce_kept(in, attrs));
     asc_tensor *none = asc_equal(ctx, y, asc_full(ctx, ASC_SCALAR_SHAPE, -INFINITY));
     asc_tensor *level = asc_where(ctx, none, asc_full(ctx, ASC_SCALAR_SHAPE, 0), y);
-    level = asc_reshape(ctx, level, asc_reduce_kept(in, attrs));
-    return asc_exp(ctx, asc_sub(ctx, in, level));
+    asc_tensor *e = asc_exp(ctx, asc_sub(ctx, in, level)), *sum = asc_sum(ctx, e, n, axes, true);
+    return asc_div(ctx, e, asc_where(ctx, none, asc_full(ctx, ASC_SCALAR_SHAPE, 1), sum));
 }
 
 static void vjp(asc_vjp_args *a) {

@@ -22,6 +22,21 @@ static inline double kt_pointwise_ulp(int opcode) {
     case ASC_OPCODE_SIN:
     case ASC_OPCODE_COS:
         return 1; /* the C library's promise */
+    case ASC_OPCODE_PRELU:
+        return 0.5;
+    case ASC_OPCODE_SOFTSIGN: /* a sum and a quotient */
+        return 1.5;
+    case ASC_OPCODE_HARD_SWISH: /* a sum, a product, a quotient */
+        return 2.5;
+    case ASC_OPCODE_SOFTPLUS:
+        return 5; /* what vmath.inl promises, and a sum */
+    case ASC_OPCODE_MISH:
+        return 9; /* exp counts twice in n, then n in n / (n + 2) */
+    case ASC_OPCODE_ELU:
+        return 9; /* what vmath.inl promises for expm1, and a product */
+    case ASC_OPCODE_SELU:
+        return 11;
+    case ASC_OPCODE_LEAKY_RELU:
     case ASC_OPCODE_SCALE:
         return 1.5; /* the factor is rounded (up to 1 ULP of the product) */
     case ASC_OPCODE_RSQRT:
@@ -114,6 +129,20 @@ static inline void kt_set(kcheck *k) {
     case ASC_OPCODE_SWIGLU: /* a sigmoid below e^-87 counts as 0; 87 e^-87 < 2e-36 */
         for (int64_t e = 0; e < k->n_out; e++)
             k->tol[e] += 2e-36 * (k->call.n_in > 1 ? fabs(k->in64[1][e]) : 1);
+        break;
+    case ASC_OPCODE_MISH:
+        for (int64_t e = 0; e < k->n_out; e++) k->tol[e] += 2e-36;
+        break;
+    case ASC_OPCODE_CELU: /* as elu; the quotient's rounding counts by its size in the exponent */
+        for (int64_t e = 0; e < k->n_out; e++)
+            k->tol[e] = (9 + 2 * fmin(fabs(x[e] / k->attrs.f[0]), 1e3)) * kc_ulp(k->want[e]);
+        break;
+    case ASC_OPCODE_HARD_SIGMOID: /* a product and a sum of rounded attributes */
+        for (int64_t e = 0; e < k->n_out; e++)
+            k->tol[e] = 3 * KT_U * (fmin(fabs(x[e] * k->attrs.f[0]), 10) + fabs(k->attrs.f[1]) + 1);
+        break;
+    case ASC_OPCODE_CLIP: /* the ends are rounded */
+        for (int64_t e = 0; e < k->n_out; e++) k->tol[e] = KT_U * fabs(k->want[e]);
         break;
     case ASC_OPCODE_SHIFT: /* the addend is rounded */
         for (int64_t e = 0; e < k->n_out; e++)

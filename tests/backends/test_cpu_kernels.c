@@ -2,6 +2,7 @@
  * sizes, nasty values, threads, in place (kernel_check.h). Attention has a file of its own. */
 #include "harness.h"
 
+#include "kernel_scope.h"
 #include "kernel_tolerance.h"
 
 static const int64_t odd[] = {1, 3, 15, 16, 17, 63, 65, 1000};
@@ -19,28 +20,6 @@ static const float nasty[] = {0.0f,        -0.0f,        1.0f,        -1.0f,    
                               0.5f,        -0.5f,        5e-8f};
 enum { N_NASTY = sizeof nasty / sizeof nasty[0] };
 
-static bool mine(const asc_op *op) {
-    switch (op->opcode) {
-    case ASC_OPCODE_MATMUL:
-    case ASC_OPCODE_GATHER:
-    case ASC_OPCODE_SDPA:
-    case ASC_OPCODE_SDPA_GRAD:
-        return false;
-    case ASC_OPCODE_CONV: /* test_cpu_conv.c */
-    case ASC_OPCODE_CONV_GRAD_INPUT:
-    case ASC_OPCODE_CONV_GRAD_WEIGHT:
-    case ASC_OPCODE_MAX_POOL:
-    case ASC_OPCODE_MAX_POOL_INDEX:
-    case ASC_OPCODE_POOL_TAKE:
-    case ASC_OPCODE_POOL_PUT:
-    case ASC_OPCODE_AVG_POOL:
-    case ASC_OPCODE_AVG_POOL_GRAD:
-        return false;
-    default:
-        return true;
-    }
-}
-
 static int check(asc_ctx *ctx, const asc_op *op, const asc_sample *s) {
     kcheck k;
     if (!kc_begin(&k, ctx, op, s)) return 0;
@@ -49,34 +28,6 @@ static int check(asc_ctx *ctx, const asc_op *op, const asc_sample *s) {
     kc_compare_all(&k);
     kc_end(&k);
     return k.kernels;
-}
-
-static bool has_kernel(const asc_op *op) {
-    for (size_t i = 0; i < asc_n_kernels; i++)
-        if (asc_kernels[i]->opcode == op->opcode) return true;
-    return false;
-}
-
-/* Ops too rare in models for a kernel of their own: cpu_fallback.c runs their reference. */
-static const int rare[] = {
-    ASC_OPCODE_POW,          ASC_OPCODE_MOD,         ASC_OPCODE_TRUNC_DIV,   ASC_OPCODE_ATAN2,
-    ASC_OPCODE_BITWISE,      ASC_OPCODE_FLOOR,       ASC_OPCODE_CEIL,        ASC_OPCODE_ROUND,
-    ASC_OPCODE_TAN,          ASC_OPCODE_ASIN,        ASC_OPCODE_ACOS,        ASC_OPCODE_ATAN,
-    ASC_OPCODE_SINH,         ASC_OPCODE_COSH,        ASC_OPCODE_ASINH,       ASC_OPCODE_ACOSH,
-    ASC_OPCODE_ATANH,        ASC_OPCODE_EXPM1,       ASC_OPCODE_LOG1P,       ASC_OPCODE_CLIP,
-    ASC_OPCODE_SOFTPLUS,     ASC_OPCODE_SOFTSIGN,    ASC_OPCODE_MISH,        ASC_OPCODE_HARD_SWISH,
-    ASC_OPCODE_ELU,          ASC_OPCODE_CELU,        ASC_OPCODE_LEAKY_RELU,  ASC_OPCODE_SELU,
-    ASC_OPCODE_HARD_SIGMOID, ASC_OPCODE_PRELU,       ASC_OPCODE_LOGICAL_AND, ASC_OPCODE_LOGICAL_OR,
-    ASC_OPCODE_LOGICAL_XOR,  ASC_OPCODE_LOGICAL_NOT, ASC_OPCODE_IS_NAN,      ASC_OPCODE_IS_INF,
-    ASC_OPCODE_MIN,          ASC_OPCODE_ARG_MIN,     ASC_OPCODE_PROD,        ASC_OPCODE_LOG_SUM_EXP,
-    ASC_OPCODE_TOP_K,        ASC_OPCODE_RANDOM,      ASC_OPCODE_MATMUL_BIAS, ASC_OPCODE_CUMSUM,
-    ASC_OPCODE_TAKE_ALONG,   ASC_OPCODE_PUT_ALONG,
-    ASC_OPCODE_STRAIGHT_THROUGH};
-
-static bool by_reference(const asc_op *op) {
-    for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++)
-        if (rare[i] == op->opcode) return true;
-    return false;
 }
 
 static void test_samples(void **state) {
@@ -105,11 +56,15 @@ static asc_sample sample_of(int n_in, asc_shape a, asc_shape b, asc_shape c, dou
     return s;
 }
 
-static const int unary[] = {ASC_OPCODE_NEG,     ASC_OPCODE_RECIP,     ASC_OPCODE_ABS,   ASC_OPCODE_SIGN,
-                            ASC_OPCODE_SQUARE,  ASC_OPCODE_SQRT,      ASC_OPCODE_RSQRT, ASC_OPCODE_EXP,
-                            ASC_OPCODE_LOG,     ASC_OPCODE_SIN,       ASC_OPCODE_COS,   ASC_OPCODE_TANH,
-                            ASC_OPCODE_SIGMOID, ASC_OPCODE_ERF,       ASC_OPCODE_RELU,  ASC_OPCODE_SILU,
-                            ASC_OPCODE_GELU,    ASC_OPCODE_GELU_TANH, ASC_OPCODE_SCALE, ASC_OPCODE_SHIFT};
+static const int unary[] = {
+    ASC_OPCODE_NEG,          ASC_OPCODE_RECIP,     ASC_OPCODE_ABS,        ASC_OPCODE_SIGN,
+    ASC_OPCODE_SQUARE,       ASC_OPCODE_SQRT,      ASC_OPCODE_RSQRT,      ASC_OPCODE_EXP,
+    ASC_OPCODE_LOG,          ASC_OPCODE_SIN,       ASC_OPCODE_COS,        ASC_OPCODE_TANH,
+    ASC_OPCODE_SIGMOID,      ASC_OPCODE_ERF,       ASC_OPCODE_RELU,       ASC_OPCODE_SILU,
+    ASC_OPCODE_GELU,         ASC_OPCODE_GELU_TANH, ASC_OPCODE_SCALE,      ASC_OPCODE_SHIFT,
+    ASC_OPCODE_SOFTPLUS,     ASC_OPCODE_MISH,      ASC_OPCODE_SOFTSIGN,   ASC_OPCODE_HARD_SWISH,
+    ASC_OPCODE_ELU,          ASC_OPCODE_CELU,      ASC_OPCODE_LEAKY_RELU, ASC_OPCODE_SELU,
+    ASC_OPCODE_HARD_SIGMOID, ASC_OPCODE_CLIP};
 enum { N_UNARY = sizeof unary / sizeof unary[0] };
 
 static void test_unary(void **state) {
@@ -120,11 +75,13 @@ static void test_unary(void **state) {
         for (int n = 0; n <= N_ODD; n++) { /* the last one is split over threads */
             asc_sample s = sample_of(1, ASC_SHAPE(n < N_ODD ? odd[n] : 70001), none, none, -12, 12);
             s.attrs.f[0] = 0.3;
+            s.attrs.f[1] = 1.25;
             check(ctx, asc_ops[unary[u]], &s);
         }
         kcheck k;
         asc_sample s = sample_of(1, ASC_SHAPE(N_NASTY), none, none, 0, 1);
         s.attrs.f[0] = -1.7;
+        s.attrs.f[1] = 1.25;
         assert_true(kc_begin(&k, ctx, asc_ops[unary[u]], &s));
         memcpy(k.in[0], nasty, sizeof nasty);
         kc_reference(&k);
@@ -165,9 +122,9 @@ static void test_unary_dense(void **state) {
     test_ctx_end(ctx);
 }
 
-static const int binary[] = {ASC_OPCODE_ADD,   ASC_OPCODE_SUB,     ASC_OPCODE_MUL,
-                             ASC_OPCODE_DIV,   ASC_OPCODE_MAXIMUM, ASC_OPCODE_MINIMUM,
-                             ASC_OPCODE_EQUAL, ASC_OPCODE_LESS,    ASC_OPCODE_LESS_EQUAL};
+static const int binary[] = {ASC_OPCODE_PRELU, ASC_OPCODE_ADD,       ASC_OPCODE_SUB,     ASC_OPCODE_MUL,
+                             ASC_OPCODE_DIV,   ASC_OPCODE_MAXIMUM,   ASC_OPCODE_MINIMUM, ASC_OPCODE_EQUAL,
+                             ASC_OPCODE_LESS,  ASC_OPCODE_LESS_EQUAL};
 enum { N_BINARY = sizeof binary / sizeof binary[0] };
 
 static void both_ways(asc_ctx *ctx, const asc_op *op, asc_shape a, asc_shape b) {
@@ -335,7 +292,8 @@ static void test_reductions(void **state) {
             check(ctx, asc_ops[op == 0 ? ASC_OPCODE_SUM : ASC_OPCODE_MEAN], &s);
         }
     }
-    for (int op = 0; op < 2; op++) {
+    static const int places[] = {ASC_OPCODE_MAX, ASC_OPCODE_ARG_MAX, ASC_OPCODE_MIN, ASC_OPCODE_ARG_MIN};
+    for (int op = 0; op < 4; op++) {
         for (int i = 0; i <= N_ODD; i++) {
             for (int64_t axis = 0; axis < 3; axis++) {
                 for (int kind = 0; kind < 4;
@@ -346,9 +304,9 @@ static void test_reductions(void **state) {
                                               : ASC_SHAPE(2, 3, n);
                     asc_sample s = sample_of(1, x, none, none, -2, 2);
                     s.attrs.i[0] = axis;
+                    s.attrs.i[1] = (i + kind) % 2; /* keep, or last */
                     kcheck k;
-                    assert_true(
-                        kc_begin(&k, ctx, asc_ops[op == 0 ? ASC_OPCODE_MAX : ASC_OPCODE_ARG_MAX], &s));
+                    assert_true(kc_begin(&k, ctx, asc_ops[places[op]], &s));
                     for (int64_t e = 0; e < k.n_in[0] && kind == 1; e++) k.in[0][e] = (float)(e / 7 % 3);
                     if (kind == 2) k.in[0][k.n_in[0] * 2 / 3] = NAN;
                     if (kind == 3) k.in[0][k.n_in[0] / 2] = INFINITY, k.in[0][k.n_in[0] / 3] = -INFINITY;

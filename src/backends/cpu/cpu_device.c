@@ -66,9 +66,9 @@ int asc_cpu_threads_for(const asc_call *c, int n_threads) {
     asc_cost cost = {0};
     c->op->cost(c, &cost);
     const int op = c->op->opcode;
-    const bool dense = op == ASC_OPCODE_MATMUL || op == ASC_OPCODE_SDPA || op == ASC_OPCODE_SDPA_GRAD ||
-                       op == ASC_OPCODE_CONV || op == ASC_OPCODE_CONV_GRAD_INPUT ||
-                       op == ASC_OPCODE_CONV_GRAD_WEIGHT;
+    const bool dense = op == ASC_OPCODE_MATMUL || op == ASC_OPCODE_MATMUL_BIAS || op == ASC_OPCODE_SDPA ||
+                       op == ASC_OPCODE_SDPA_GRAD || op == ASC_OPCODE_CONV ||
+                       op == ASC_OPCODE_CONV_GRAD_INPUT || op == ASC_OPCODE_CONV_GRAD_WEIGHT;
     const double ns = cost.flops / (dense ? 100 : 4) + (cost.bytes_read + cost.bytes_written) / 10;
     return ns < ASC_CPU_SMALL_NS ? 1 : n_threads;
 }

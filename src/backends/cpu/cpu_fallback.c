@@ -1,7 +1,8 @@
-/* cpu_fallback.c - ops without a fast kernel: inputs are widened to f64 in scratch, the op's reference kernel
- * runs, and the result is narrowed. Slow, but right for every op. Conversions between host and device numbers
- * live here too. */
+/* cpu_fallback.c - ops without a fast kernel: inputs are widened to f64 in scratch (pointwise ops: in blocks
+ * on the stack), the op's reference kernel runs, and the result is narrowed. Slow, but right for every op.
+ * Conversions between host and device numbers live here too. */
 #include "cpu_device.h"
+#include "kutil.h"
 #include <math.h>
 #include <string.h>
 
@@ -73,7 +74,50 @@ void asc_cpu_convert(asc_dtype from, const void *src, asc_dtype to, void *dst, i
     }
 }
 
+/* Pointwise ops whose inputs have the result's elements, or one, go through the stack a block at a time. */
+enum { FALLBACK_BLOCK = 512, FALLBACK_IN = 3 };
+
+static bool in_blocks(const asc_call *c) {
+    const int64_t n = asc_shape_elems(&c->shape);
+    if (c->op->fuse != ASC_FUSE_POINTWISE || c->n_in > FALLBACK_IN || c->dtype != ASC_DTYPE_F32) return false;
+    for (int k = 0; k < c->n_in; k++) {
+        const int64_t n_k = asc_shape_elems(&c->in_shape[k]);
+        if (c->in_dtype[k] != ASC_DTYPE_F32 || (n_k != n && n_k != 1)) return false;
+    }
+    return true;
+}
+
+typedef struct block_job {
+    const asc_kargs *a;
+    int64_t n, n_in[FALLBACK_IN];
+} block_job;
+
+static void block_unit(void *self, int64_t u, int thread) {
+    (void)thread;
+    const block_job *j = self;
+    const asc_call *c = j->a->call;
+    const int64_t at = u * FALLBACK_BLOCK, n = j->n - at < FALLBACK_BLOCK ? j->n - at : FALLBACK_BLOCK;
+    double y[FALLBACK_BLOCK], x[FALLBACK_IN][FALLBACK_BLOCK];
+    asc_ref_args ref = {.attrs = c->attrs, .n_in = c->n_in, .n_threads = 1};
+    ref.out = (asc_nd){.data = y, .rank = 1, .dims = {n}, .strides = {1}};
+    for (int k = 0; k < c->n_in; k++) {
+        const float *in = j->a->in[k];
+        const int64_t n_k = j->n_in[k] == 1 ? 1 : n;
+        for (int64_t i = 0; i < n_k; i++) x[k][i] = (double)in[(j->n_in[k] == 1 ? 0 : at) + i];
+        ref.in[k] = (asc_nd){.data = x[k], .rank = 1, .dims = {n_k}, .strides = {1}};
+    }
+    c->op->ref(&ref);
+    for (int64_t i = 0; i < n; i++) ((float *)j->a->out)[at + i] = (float)y[i];
+}
+
+static void run_blocks(const asc_kargs *a) {
+    block_job j = {.a = a, .n = asc_shape_elems(&a->call->shape)};
+    for (int k = 0; k < a->call->n_in; k++) j.n_in[k] = asc_shape_elems(&a->call->in_shape[k]);
+    asc_kpar(asc_kceil(j.n, FALLBACK_BLOCK), asc_kthreads(a, 8 * (double)j.n), false, block_unit, &j);
+}
+
 size_t asc_cpu_fallback_scratch(const asc_call *c) {
+    if (in_blocks(c)) return 0;
     size_t total = asc_cpu_array_bytes(ASC_DTYPE_F64, asc_shape_elems(&c->shape));
     for (int k = 0; k < c->n_in; k++) {
         size_t bytes = asc_cpu_array_bytes(ASC_DTYPE_F64, asc_shape_elems(&c->in_shape[k]));
@@ -92,6 +136,10 @@ static void *widen(const asc_shape *shape, void *at, asc_nd *out) {
 
 void asc_cpu_fallback_run(const asc_kargs *a) {
     const asc_call *c = a->call;
+    if (in_blocks(c)) {
+        run_blocks(a);
+        return;
+    }
     asc_ref_args ref = {.attrs = c->attrs, .n_in = c->n_in, .n_threads = a->n_threads};
     void *at = widen(&c->shape, a->scratch, &ref.out);
     for (int k = 0; k < c->n_in; k++) {

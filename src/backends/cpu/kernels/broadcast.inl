@@ -100,6 +100,7 @@ ROW_KERNEL(MINIMUM, minimum, row_pick(a, vmin(a, b)))
 ROW_KERNEL(EQUAL, equal, row_bool(veq(a, b)))
 ROW_KERNEL(LESS, less, row_bool(vlt(a, b)))
 ROW_KERNEL(LESS_EQUAL, less_equal, row_bool(vle(a, b)))
+ROW_KERNEL(PRELU, prelu, vsel(vlt(vzero(), a), a, a *b))
 
 /* cond != 0 ? a : b; a NaN condition is not 0. */
 static void row_where(float *y, const float *const *p, const int64_t *step, int64_t n) {

@@ -1,47 +1,49 @@
 /* pointwise.inl - ops of one input, and the gated pair swiglu, over vectors. An op is a function of a vector
- * x and a broadcast attribute s; the loop over blocks is shared. In place is safe: an element is read before
+ * x and broadcast attributes s and t; the loop over blocks is shared. In place is safe: an element is read before
  * it is written. */
 #include "kutil.h"
 #include "vmath.inl"
 
-typedef void map_fn(const float *x, float *y, int64_t n, float s);
+typedef void map_fn(const float *x, float *y, int64_t n, float s, float t);
 typedef struct map_job {
     map_fn *fn;
     const float *x;
     float *y;
     int64_t n;
-    float s;
+    float s, t;
 } map_job;
 
 static void map_unit(void *self, int64_t i, int thread) {
     (void)thread;
     const map_job *j = self;
     int64_t at = i * ASC_K_BLOCK;
-    j->fn(j->x + at, j->y + at, asc_kmin(ASC_K_BLOCK, j->n - at), j->s);
+    j->fn(j->x + at, j->y + at, asc_kmin(ASC_K_BLOCK, j->n - at), j->s, j->t);
 }
 
-static void map_run(const asc_kargs *a, map_fn *fn, const char *attr) {
-    map_job j = {fn, a->in[0], a->out, asc_kelems(&a->call->shape), 0};
+static void map_run(const asc_kargs *a, map_fn *fn, const char *attr, const char *attr2) {
+    map_job j = {fn, a->in[0], a->out, asc_kelems(&a->call->shape), 0, 0};
     if (attr != NULL) j.s = (float)asc_kfloat(a->call, attr);
+    if (attr2 != NULL) j.t = (float)asc_kfloat(a->call, attr2);
     asc_kpar(asc_kceil(j.n, ASC_K_BLOCK), asc_kthreads(a, (double)j.n), false, map_unit, &j);
 }
 
-#define MAP_KERNEL(OPCODE, op, attr, EXPR)                                                                   \
-    VEC_INLINE vf map1_##op(vf x, vf s) {                                                                    \
-        (void)s;                                                                                             \
+#define MAP_KERNEL2(OPCODE, op, attr, attr2, EXPR)                                                           \
+    VEC_INLINE vf map1_##op(vf x, vf s, vf t) {                                                              \
+        (void)s, (void)t;                                                                                    \
         return EXPR;                                                                                         \
     }                                                                                                        \
-    static void map_##op(const float *x, float *y, int64_t n, float s) {                                     \
+    static void map_##op(const float *x, float *y, int64_t n, float s, float t) {                            \
         int64_t i = 0;                                                                                       \
-        for (; i + VW <= n; i += VW) vstore(y + i, map1_##op(vload(x + i), vset1(s)));                       \
-        if (i < n) vstoren(y + i, map1_##op(vloadn(x + i, n - i), vset1(s)), n - i);                         \
+        for (; i + VW <= n; i += VW) vstore(y + i, map1_##op(vload(x + i), vset1(s), vset1(t)));             \
+        if (i < n) vstoren(y + i, map1_##op(vloadn(x + i, n - i), vset1(s), vset1(t)), n - i);               \
     }                                                                                                        \
-    static void run_##op(const asc_kargs *a) { map_run(a, map_##op, attr); }                                 \
+    static void run_##op(const asc_kargs *a) { map_run(a, map_##op, attr, attr2); }                          \
     const asc_kernel VEC_NAME(asc_kernel_##op) = {.name = #op,                                               \
                                                   .opcode = ASC_OPCODE_##OPCODE,                             \
                                                   .isa = VEC_ISA_ENUM,                                       \
                                                   .fits = asc_kfits_f32,                                     \
                                                   .run = run_##op};
+#define MAP_KERNEL(OPCODE, op, attr, EXPR) MAP_KERNEL2(OPCODE, op, attr, NULL, EXPR)
 
 VEC_INLINE vf vsign(vf x) {
     vf one = vcopysign(vset1(1.0f), x);
@@ -54,6 +56,17 @@ VEC_INLINE vf vgelu_tanh(vf x) {
 }
 /* 0 at -infinity, where the product would be NaN. */
 VEC_INLINE vf vgelu(vf x) { return vat_least(x, -20.0f) * vnormal_cdf(x); }
+
+/* x where it is above 0, else y; NaN chooses y, which must then be NaN. */
+VEC_INLINE vf vright(vf x, vf y) { return vsel(vlt(vzero(), x), x, y); }
+VEC_INLINE vf vclip(vf x, vf lo, vf hi) {
+    vf y = vsel(vlt(x, lo), lo, x);
+    return vsel(vlt(hi, y), hi, y);
+}
+VEC_INLINE vf vhard_swish(vf x) {
+    vf y = vsel(vle(vset1(3.0f), x), x, x * (x + vset1(3.0f)) / vset1(6.0f));
+    return vsel(vle(x, vset1(-3.0f)), vzero(), y);
+}
 
 MAP_KERNEL(NEG, neg, NULL, vneg(x))
 MAP_KERNEL(RECIP, recip, NULL, vset1(1.0f) / x)
@@ -71,6 +84,16 @@ MAP_KERNEL(RELU, relu, NULL, vsel(vlt(x, vzero()), vzero(), x))
 MAP_KERNEL(SILU, silu, NULL, vsilu(x))
 MAP_KERNEL(GELU, gelu, NULL, vgelu(x))
 MAP_KERNEL(GELU_TANH, gelu_tanh, NULL, vgelu_tanh(x))
+MAP_KERNEL(SOFTPLUS, softplus, NULL, vsoftplus(x))
+MAP_KERNEL(MISH, mish, NULL, vmish(x))
+MAP_KERNEL(SOFTSIGN, softsign, NULL, x / (vset1(1.0f) + vabs(x)))
+MAP_KERNEL(HARD_SWISH, hard_swish, NULL, vhard_swish(x))
+MAP_KERNEL(ELU, elu, "alpha", vright(x, s *vexpm1(x)))
+MAP_KERNEL(CELU, celu, "alpha", vright(x, s *vexpm1(x / s)))
+MAP_KERNEL(LEAKY_RELU, leaky_relu, "alpha", vright(x, s *x))
+MAP_KERNEL2(SELU, selu, "alpha", "gamma", t *vright(x, s *vexpm1(x)))
+MAP_KERNEL2(HARD_SIGMOID, hard_sigmoid, "alpha", "beta", vclip(vfma(s, x, t), vzero(), vset1(1.0f)))
+MAP_KERNEL2(CLIP, clip, "lo", "hi", vclip(x, s, t))
 MAP_KERNEL(SCALE, scale, "factor", x *s)
 MAP_KERNEL(SHIFT, shift, "addend", x + s)
 

@@ -105,16 +105,47 @@ static void sum_run(const asc_kargs *a, bool mean) {
 static void run_sum(const asc_kargs *a) { sum_run(a, false); }
 static void run_mean(const asc_kargs *a) { sum_run(a, true); }
 
-/* max and arg_max: [outer, n, inner] over n. The first NaN, if any, is the largest; the first of equals wins.
- */
+/* max and min, and their places: [outer, n, inner] over n. The first NaN, if any, wins; the first of equals, or with
+ * `last` the last of equals and of NaNs. The smallest is the largest of -x, which loses nothing. */
 typedef struct max_job {
     const float *a;
     float *y;
     int32_t *index;
     int64_t outer, n, inner, group;
+    float sign; /* 1, or -1 for the smallest */
+    bool last;
 } max_job;
 
-static bool max_better(float x, float best) { return x > best || (x != x && best == best); }
+static bool max_better(float x, float best, bool last) {
+    if (x != x) return best == best || last;
+    return x > best || (last && x == best);
+}
+
+/* Position of the best of the run at a. */
+static int64_t max_place(const max_job *j, const float *a) {
+    const float sign = j->sign;
+    float best = sign * a[0];
+    int64_t at = 0;
+    if (j->inner != 1 || j->n < 4 * VW) {
+        for (int64_t k = 1; k < j->n; k++)
+            if (max_better(sign * a[k * j->inner], best, j->last)) best = sign * a[k * j->inner], at = k;
+        return at;
+    }
+    for (int64_t i = 0; i < j->n; i += 4 * VW) { /* skip blocks that hold nothing better */
+        int64_t stop = asc_kmin(i + 4 * VW, j->n);
+        if (stop - i == 4 * VW) {
+            vf s = vset1(sign), x0 = s * vload(a + i), x1 = s * vload(a + i + VW),
+               x2 = s * vload(a + i + 2 * VW), x3 = s * vload(a + i + 3 * VW);
+            vf m = vmax(vmax(x0, x1), vmax(x2, x3)), nan = (x0 + x1) + (x2 + x3);
+            float most = vhmax(m);
+            /* the sum is NaN if any is (or by +inf and -inf: then the block is looked at in vain) */
+            if (!(j->last ? most >= best : most > best) && vhsum(nan - nan) == 0.0f) continue;
+        }
+        for (int64_t k = i; k < stop; k++)
+            if (max_better(sign * a[k], best, j->last)) best = sign * a[k], at = k;
+    }
+    return at;
+}
 
 static void max_unit(void *self, int64_t u, int thread) {
     (void)thread;
@@ -122,52 +153,37 @@ static void max_unit(void *self, int64_t u, int thread) {
     int64_t end = asc_kmin((u + 1) * j->group, j->outer * j->inner);
     for (int64_t o = u * j->group; o < end; o++) {
         const float *a = j->a + o / j->inner * j->n * j->inner + o % j->inner;
-        int64_t at = 0;
-        float best = a[0];
-        if (j->inner == 1 && j->n >= 4 * VW) { /* skip blocks that hold nothing better */
-            for (int64_t i = 0; i < j->n; i += 4 * VW) {
-                int64_t stop = asc_kmin(i + 4 * VW, j->n);
-                if (stop - i == 4 * VW) {
-                    vf x0 = vload(a + i), x1 = vload(a + i + VW), x2 = vload(a + i + 2 * VW),
-                       x3 = vload(a + i + 3 * VW);
-                    vf m = vmax(vmax(x0, x1), vmax(x2, x3)), nan = (x0 + x1) + (x2 + x3);
-                    /* the sum is NaN if any is (or by +inf and -inf: then the block is looked at in vain) */
-                    if (!(vhmax(m) > best) && vhsum(nan - nan) == 0.0f) continue;
-                }
-                for (int64_t k = i; k < stop; k++)
-                    if (max_better(a[k], best)) best = a[k], at = k;
-            }
-        } else {
-            for (int64_t k = 1; k < j->n; k++)
-                if (max_better(a[k * j->inner], best)) best = a[k * j->inner], at = k;
-        }
+        int64_t at = max_place(j, a);
         if (j->index != NULL)
             j->index[o] = (int32_t)at;
         else
-            j->y[o] = best;
+            j->y[o] = a[at * j->inner];
     }
 }
 
-static void max_run(const asc_kargs *a, bool index) {
+static void max_run(const asc_kargs *a, bool index, float sign) {
     const asc_shape *s = &a->call->in_shape[0];
     int axis = asc_kaxis(s, asc_kint(a->call, "axis"));
-    max_job j = {.a = a->in[0], .outer = asc_kspan(s, 0, axis), .n = s->dims[axis]};
+    max_job j = {.a = a->in[0], .outer = asc_kspan(s, 0, axis), .n = s->dims[axis], .sign = sign};
     j.inner = asc_kspan(s, axis + 1, s->rank);
     if (j.n == 0 || j.inner == 0) return;
-    if (index)
+    if (index) {
         j.index = a->out;
-    else
+        j.last = asc_kint(a->call, "last") != 0;
+    } else {
         j.y = a->out;
+    }
     j.group = asc_kmax(1, ASC_K_BLOCK / j.n);
     double work = (double)(j.outer * j.inner) * (double)j.n;
     asc_kpar(asc_kceil(j.outer * j.inner, j.group), asc_kthreads(a, work), false, max_unit, &j);
 }
 
-static void run_max(const asc_kargs *a) { max_run(a, false); }
-static void run_arg_max(const asc_kargs *a) { max_run(a, true); }
-static bool arg_max_fits(const asc_call *c) {
-    return c->dtype == ASC_DTYPE_I32 && c->in_dtype[0] == ASC_DTYPE_F32 && c->in_shape[0].rank > 0 &&
-           asc_kint(c, "last") == 0;
+static void run_max(const asc_kargs *a) { max_run(a, false, 1); }
+static void run_arg_max(const asc_kargs *a) { max_run(a, true, 1); }
+static void run_min(const asc_kargs *a) { max_run(a, false, -1); }
+static void run_arg_min(const asc_kargs *a) { max_run(a, true, -1); }
+static bool place_fits(const asc_call *c) {
+    return c->dtype == ASC_DTYPE_I32 && c->in_dtype[0] == ASC_DTYPE_F32 && c->in_shape[0].rank > 0;
 }
 static bool max_fits(const asc_call *c) { return asc_kfits_f32(c) && c->in_shape[0].rank > 0; }
 
@@ -177,4 +193,6 @@ static bool max_fits(const asc_call *c) { return asc_kfits_f32(c) && c->in_shape
 REDUCE_KERNEL(SUM, sum, asc_kfits_f32)
 REDUCE_KERNEL(MEAN, mean, asc_kfits_f32)
 REDUCE_KERNEL(MAX, max, max_fits)
-REDUCE_KERNEL(ARG_MAX, arg_max, arg_max_fits)
+REDUCE_KERNEL(MIN, min, max_fits)
+REDUCE_KERNEL(ARG_MAX, arg_max, place_fits)
+REDUCE_KERNEL(ARG_MIN, arg_min, place_fits)

@@ -1,4 +1,4 @@
-/* vmath.inl - exp, log, tanh, sigmoid, erfc on vectors; at most 2 ULP from the true value (3 for sigmoid)
+/* vmath.inl - exp, log, tanh, sigmoid, erfc and kin on vectors; at most 2 ULP from the true value (3 for sigmoid)
  * where not stated. Argument reduction after Cody and Waite; the polynomials come from
  * scripts/refs/fit_polynomials.py. NaN goes through, infinities and the ends of the range give the limits,
  * denormal results are rounded, not flushed. */
@@ -80,6 +80,27 @@ VEC_INLINE vf vtanh(vf x) {
     vf twice = vat_most(a + a, 40.0f); /* beyond, 1 - 2 / (e^40 + 1) is 1 */
     vf big = vset1(1.0f) - vset1(2.0f) * vrecip(vexp(twice) + vset1(1.0f));
     return vsel(vlt(a, vset1(0.65f)), small, vcopysign(big, x));
+}
+
+/* e^x - 1: by the polynomial of exp near 0, by a difference elsewhere; 8 ULP. */
+VEC_INLINE vf vexpm1(vf x) {
+    vf near = vfma(vpoly(x, vm_exp_c, 5), x * x, x);
+    return vsel(vlt(vabs(x), vset1(0.34f)), near, vexp(x) - vset1(1.0f));
+}
+
+/* log(1 + e^x) = max(x, 0) + log(1 + z), z = e^-|x|. The rounding of u = 1 + z is undone by the factor z / (u - 1);
+ * where u is 1, log(1 + z) is z. 4 ULP. */
+VEC_INLINE vf vsoftplus(vf x) {
+    vf z = vexp(vor(x, vbits(0x80000000u))), u = vset1(1.0f) + z, d = u - vset1(1.0f);
+    vf low = vsel(veq(d, vzero()), z, vlog(u) * (z / vsel(veq(d, vzero()), vset1(1.0f), d)));
+    return vsel(vlt(x, vzero()), low, x + low);
+}
+
+/* x tanh(softplus(x)) = x n / (n + 2), n = e^x (e^x + 2); x itself from 40 on, 0 below -87 as in vgated. */
+VEC_INLINE vf vmish(vf x) {
+    vf e = vexp(vat_most(vat_least(x, -87.0f), 40.0f)), n = e * (e + vset1(2.0f));
+    vf y = x * (n / (n + vset1(2.0f)));
+    return vsel(vlt(x, vset1(-87.0f)), vzero(), vsel(vlt(vset1(40.0f), x), x, y));
 }
 
 /* 1 / (1 + e^-x) from e^-|x|, so that the small side keeps its digits down to the denormal numbers. */
