@@ -7,7 +7,7 @@
 
 const asc_op *const asc_ops[ASC_N_OPS] = {
 #define OP(E, name, proto) &asc_op_##name,
-#include "ops.def"
+#include "ascribe/ops.def"
 #undef OP
 };
 

@@ -1,4 +1,4 @@
-/* op.h - what an op is: one const descriptor per op, in a file of its own, listed once in ops.def.
+/* op.h - what an op is: one const descriptor per op, in a file of its own, listed once in ascribe/ops.def.
  * A missing file is a link error, a missing field fails tests/ops/test_ops_complete.c. */
 #ifndef ASC_OP_H
 #define ASC_OP_H
@@ -138,13 +138,13 @@ typedef struct asc_op {
 /* OP(ENUM, name, (builder parameters)) */
 typedef enum asc_opcode {
 #define OP(E, name, proto) ASC_OPCODE_##E,
-#include "ops.def"
+#include "ascribe/ops.def"
 #undef OP
     ASC_N_OPS
 } asc_opcode;
 
 #define OP(E, name, proto) extern const asc_op asc_op_##name;
-#include "ops.def"
+#include "ascribe/ops.def"
 #undef OP
 
 extern const asc_op *const asc_ops[ASC_N_OPS];

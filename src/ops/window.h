@@ -1,22 +1,9 @@
-/* window.h - windows that move over the spatial axes of [B,C,spatial 1..3]: what convolutions and pools
- * share. Tap t of the window at output position o reads input position o stride + t dilation - before. A
- * negative `before` or `after` cuts off instead of adding. Positions outside the input read as 0 (conv,
- * avg_pool) or not at all (max_pool). */
+/* window.h - what convolutions and pools share about windows (asc_window, ascribe/ops.h). */
 #ifndef ASC_WINDOW_H
 #define ASC_WINDOW_H
 
+#include "ascribe/ops.h"
 #include "op.h"
-
-enum { ASC_MAX_SPATIAL = 3 };
-
-/* One number per spatial axis, outermost first; entries behind the last axis are ignored. stride and dilation
- * 0 mean 1. Convolutions take the kernel's size from their weight (conv_grad_weight from here). */
-typedef struct asc_window {
-    int64_t kernel[ASC_MAX_SPATIAL], stride[ASC_MAX_SPATIAL], dilation[ASC_MAX_SPATIAL];
-    int64_t before[ASC_MAX_SPATIAL], after[ASC_MAX_SPATIAL]; /* padding */
-    bool ceil; /* pools: a last window that hangs over the padded end counts, unless it starts behind the
-                  input */
-} asc_window;
 
 /* Slots of the attributes; an op's table names those that it uses. */
 enum {
