@@ -1,7 +1,6 @@
 /* onnx_op_shape.c - constants, shapes, and moves of whole arrays: Constant, Identity, Shape, Reshape,
- * Transpose, Concat, Cast. */
+ * Transpose, Concat. */
 #include "onnx_ops.h"
-#include <math.h>
 
 static asc_status numbers(asc_onnx_call *c, const asc_onnx_attr *a, bool ints) {
     bool list = a->type == ASC_ONNX_ATTR_INTS || a->type == ASC_ONNX_ATTR_FLOATS;
@@ -101,60 +100,4 @@ asc_status asc_onnx_Concat(asc_onnx_call *c) {
     for (size_t i = 0; i < c->n_in; i++) ts[i] = asc_onnx_t(c, i);
     if (c->st != ASC_OK) return c->st;
     return asc_onnx_set_like(c, 0, asc_onnx_join(c, ts, c->n_in, axis));
-}
-
-/* Range of an integer type, lowest value first; false for those wider than what f32 or f64 arithmetic keeps.
- */
-static bool range(int type, double *lo, double *size) {
-    switch (type) {
-    case ASC_ONNX_INT8:
-        return *lo = -128, *size = 256, true;
-    case ASC_ONNX_INT16:
-        return *lo = -32768, *size = 65536, true;
-    case ASC_ONNX_UINT8:
-        return *lo = 0, *size = 256, true;
-    case ASC_ONNX_UINT16:
-        return *lo = 0, *size = 65536, true;
-    default:
-        return false;
-    }
-}
-
-asc_tensor *asc_onnx_convert(asc_onnx_call *c, asc_tensor *t, int from, int to) {
-    asc_ctx *ctx = c->ctx;
-    if (asc_tensor_poisoned(t) || from == to) return t;
-    if (to == ASC_ONNX_BOOL) {
-        asc_tensor *zero = asc_full(ctx, ASC_SCALAR_SHAPE, 0.0);
-        return asc_shift(ctx, asc_neg(ctx, asc_equal(ctx, t, zero)), 1.0);
-    }
-    if (asc_onnx_type_is_float(to) || from == ASC_ONNX_BOOL) return t;
-    if (asc_onnx_type_is_float(from)) t = asc_cast(ctx, asc_cast(ctx, t, ASC_DTYPE_I32), ASC_DTYPE_F32);
-    double lo, size;
-    if (!range(to, &lo, &size)) return t;
-    asc_tensor *wrapped = asc_mod(ctx, asc_shift(ctx, t, -lo), asc_full(ctx, ASC_SCALAR_SHAPE, size), false);
-    return asc_shift(ctx, wrapped, lo);
-}
-
-static int type_named(asc_view name) { /* opset 1 to 5 wrote the type as a string */
-    for (int i = 1; i < 64; i++) {
-        const char *t = asc_onnx_type_name(i);
-        if (name.len != strlen(t)) continue;
-        bool same = true;
-        for (size_t k = 0; k < name.len; k++) same = same && (name.ptr[k] | 0x20) == (t[k] | 0x20);
-        if (same) return i;
-    }
-    return 0;
-}
-
-asc_status asc_onnx_Cast(asc_onnx_call *c) {
-    const asc_onnx_attr *a = asc_onnx_attr_find(c, "to");
-    int from = asc_onnx_elem(c, 0);
-    int to = a == NULL                         ? 0
-             : a->type == ASC_ONNX_ATTR_STRING ? type_named(a->s)
-             : a->i > 0 && a->i < 64           ? (int)a->i
-                                               : 0;
-    if (asc_onnx_type_bytes(to) == 0 || from == ASC_ONNX_STRING)
-        return asc_onnx_fail(c, ASC_UNIMPLEMENTED, "a conversion from %s to %s", asc_onnx_type_name(from),
-                             asc_onnx_type_name(to));
-    return asc_onnx_set(c, 0, asc_onnx_convert(c, asc_onnx_t(c, 0), from, to), to);
 }
