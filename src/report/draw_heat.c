@@ -33,7 +33,7 @@ asc_status asc_heat_sum(asc_ctx *ctx, const double *scores, asc_shape shape, boo
 
 /* A pixel under a score: light grey, then the score's full colour with its share. */
 static void lay_over(const asc_scale *s, double score, const uint8_t *below, uint8_t rgb[3]) {
-    static const double cover = 0.9, paleness = 0.45;
+    static const double cover = 0.9, paleness = 0.4;
     if (below == NULL || !isfinite(score)) {
         asc_scale_colour(s, score, rgb);
         return;
