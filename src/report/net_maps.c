@@ -15,7 +15,7 @@ static const asc_image *picture_of(const asc_net_sheet *rep, const asc_net_part 
 /* The method, and what it looked at where that is not an input that is known. */
 static const char *label_of(asc_arena *a, const asc_net_part *p) {
     char label[160];
-    if (p->view != NULL) return p->r->method;
+    if (p->view != NULL && !p->view->site) return p->r->method;
     snprintf(label, sizeof label, "%.60s at %.80s", p->r->method, p->s->name);
     return asc_arena_strdup(a, asc_view_of(label));
 }

@@ -19,6 +19,7 @@ typedef enum asc_show {
 /* What is known about one attributed value; everything but the name may be missing. Borrowed. */
 typedef struct asc_net_view {
     const char *name; /* as in asc_scores: an input or a site */
+    bool site;        /* labels say its name */
     asc_show show;
     const asc_image *picture; /* as the net saw it (asc_image_to_array's `shown`) */
     bool nhwc;

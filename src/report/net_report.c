@@ -53,6 +53,7 @@ static void fill_view(const asc_net_report *r, size_t k, asc_net_view *v) {
     const asc_scores *s = &r->result->scores[k];
     int64_t input = input_by_name(r, s->name);
     v->name = s->name;
+    v->site = input < 0;
     if (input >= 0 && (size_t)input < r->request->n_inputs) v->values = &r->request->inputs[input];
     if (r->picture != NULL && shows_picture(s, r->result, r->picture, r->nhwc)) {
         v->show = ASC_SHOW_PICTURE;
