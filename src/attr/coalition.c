@@ -9,8 +9,9 @@ const double *asc_var_row(const asc_task *t, const asc_var *v, size_t e) {
 }
 
 const double *asc_var_baseline_row(const asc_task *t, const asc_var *v, size_t e) {
+    (void)t;
     if (v->x0 == NULL) return NULL;
-    return v->x0 + (v->n_x0 > 1 ? e % t->n : 0) * v->size;
+    return v->x0 + (v->n_x0 > 1 ? e % v->n_x0 : 0) * v->size;
 }
 
 const int32_t *asc_var_mask_row(const asc_var *v, size_t e) {

@@ -36,4 +36,12 @@ ASC_MUST_USE asc_status asc_coalition_publish(asc_task *t, size_t n_out, const d
  * rounding does not explain. */
 ASC_MUST_USE asc_status asc_coalition_delta(asc_task *t, size_t n_out, const double *scores);
 
+/* background.c: runs a method for each row of a distribution of baselines in turn (any number of rows but 1
+ * and the number of examples) and makes t->r the mean, with the errors of a mean; runs it once when there is
+ * no distribution.
+ */
+ASC_MUST_USE asc_status asc_over_background(asc_task *t, asc_status (*attribute)(asc_task *t));
+/* Rows of that distribution; 1 = there is none. */
+size_t asc_n_background(const asc_task *t);
+
 #endif

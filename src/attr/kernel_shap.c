@@ -234,7 +234,7 @@ static asc_status run_sets(shap_job *j, size_t samples) {
         m);
 }
 
-static asc_status attribute(asc_task *t) {
+static asc_status at_baseline(asc_task *t) {
     shap_job j = {.t = t, .f = {.ctx = t->ctx}};
     asc_status st;
     size_t n_out, samples = t->req->samples > 0 ? t->req->samples : t->method->samples;
@@ -266,10 +266,13 @@ done:
     return st;
 }
 
+static asc_status attribute(asc_task *t) { return asc_over_background(t, at_baseline); }
+
 static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
     size_t samples = t->req->samples > 0 ? t->req->samples : t->method->samples;
     size_t all = t->req->compat_captum ? 0 : asc_sets_enumerable(t->n_features, samples);
     *n_forward = t->n_features < 2 ? 2.0 : (double)(all > 0 ? all : samples > 2 ? samples : 2);
+    *n_forward *= (double)asc_n_background(t);
     *n_gradient = 0.0;
 }
 
@@ -285,12 +288,14 @@ const asc_method asc_method_kernel_shap = {
              "Covert and Lee, Improving KernelSHAP, AISTATS 2021",
          .axioms = "completeness; the Shapley axioms when all sets are run, in the limit otherwise",
          .cost = "samples forward passes (2^M for M features if that is fewer)",
-         .options = "samples (default 25), tolerance, baselines, masks, at, seed",
+         .options =
+             "samples (default 25), tolerance, baselines (also many rows: a mean over them), masks, at, seed",
          .differences =
              "the sum is a constraint of the fit, not a weight of 1e6; sets come with their complements; "
              "all sets when affordable; one feature is no error (--compat captum: Captum's fit)"},
     .complete = true,
     .stochastic = true,
+    .takes_rows = true,
     .takes_integers = true,
     .samples = 25,
     .attribute = attribute,

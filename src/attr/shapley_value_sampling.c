@@ -174,7 +174,7 @@ static asc_status alloc(order_job *j) {
     return all ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
 }
 
-static asc_status attribute(asc_task *t) {
+static asc_status at_baseline(asc_task *t) {
     order_job j = {.t = t, .paired = !t->req->compat_captum};
     asc_status st;
     ASC_TRY(asc_coalition_begin(t, &j.n_out));
@@ -206,10 +206,13 @@ done:
     return st;
 }
 
+static asc_status attribute(asc_task *t) { return asc_over_background(t, at_baseline); }
+
 static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
     double samples = (double)(t->req->samples > 0 ? t->req->samples : t->method->samples);
     double between = t->n_features > 1 ? (double)t->n_features - 1.0 : 0.0;
     *n_forward = samples * between + 2.0;
+    *n_forward *= (double)asc_n_background(t);
     *n_gradient = 0.0;
 }
 
@@ -224,12 +227,14 @@ const asc_method asc_method_shapley_value_sampling = {
              "reversed pairs: Mitchell et al., Sampling Permutations for Shapley Value Estimation, JMLR 2022",
          .axioms = "completeness, dummy; symmetry, linearity in expectation; additive functions exactly",
          .cost = "samples x (n features - 1) + 2 forward passes",
-         .options = "samples (default 25), tolerance, baselines, masks, at, seed",
+         .options =
+             "samples (default 25), tolerance, baselines (also many rows: a mean over them), masks, at, seed",
          .differences =
              "every second order is the reverse of the one before (--compat captum: all independent); "
              "standard errors; stops at the tolerance"},
     .complete = true,
     .stochastic = true,
+    .takes_rows = true,
     .takes_integers = true,
     .samples = 25,
     .attribute = attribute,

@@ -39,7 +39,7 @@ static asc_status sink(void *self, size_t row, const asc_row_result *x) {
     return ASC_OK;
 }
 
-static asc_status attribute(asc_task *t) {
+static asc_status at_baseline(asc_task *t) {
     set_job j = {.t = t};
     asc_status st;
     ASC_TRY(asc_coalition_begin(t, &j.n_out));
@@ -81,8 +81,11 @@ done:
     return st;
 }
 
+static asc_status attribute(asc_task *t) { return asc_over_background(t, at_baseline); }
+
 static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
     *n_forward = ldexp(1.0, (int)(t->n_features < 1000 ? t->n_features : 1000)) + 1.0;
+    *n_forward *= (double)asc_n_background(t);
     *n_gradient = 0.0;
 }
 
@@ -94,11 +97,12 @@ const asc_method asc_method_shapley_values = {
              .paper = "Shapley, A value for n-person games, 1953; Lundberg and Lee, NeurIPS 2017",
              .axioms = "completeness, dummy, symmetry, linearity",
              .cost = "2^M + 1 forward passes for M features (at most 20)",
-             .options = "baselines, masks, at",
+             .options = "baselines (also many rows: a mean over them), masks, at",
              .differences =
                  "runs the 2^M sets once instead of M! orders: the same values; more than 20 features are "
                  "an error"},
     .complete = true,
+    .takes_rows = true,
     .takes_integers = true,
     .attribute = attribute,
     .price_rows = price_rows,

@@ -199,6 +199,93 @@ static void test_tolerance(void **state) {
     test_ctx_end(ctx);
 }
 
+/* A distribution of baselines: the mean of the runs with each of them. */
+static void test_background(void **state) {
+    (void)state;
+    enum { BASES = 3 };
+    double x[2 * TOY_IN], b[BASES * TOY_IN], sum[2 * TOY_IN] = {0}, empty[2] = {0};
+    numbers(x, 2 * TOY_IN, 61);
+    numbers(b, BASES * TOY_IN, 83);
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
+    asc_net *net = toy_net(ctx, toy_mlp, &one, ASC_SHAPE(-1, TOY_IN));
+    asc_array in = {ASC_ELEM_F64, {2, {2, TOY_IN}}, x}, base = {ASC_ELEM_F64, {2, {1, TOY_IN}}, b};
+    for (size_t m = 1; m < 4; m++) {
+        asc_attr_request q = request(methods[m], &in);
+        asc_attribution *r;
+        q.baselines = &base;
+        q.n_baselines = 1;
+        memset(sum, 0, sizeof sum);
+        memset(empty, 0, sizeof empty);
+        base.shape.dims[0] = 1;
+        for (int k = 0; k < BASES; k++) {
+            base.data = b + k * TOY_IN;
+            r = toy_check(ctx, net, &q, 0, NULL, 0, 0);
+            for (int i = 0; i < 2 * TOY_IN; i++) sum[i] += r->scores[0].data[i] / BASES;
+            for (int e = 0; e < 2; e++) empty[e] += r->baseline_value[e] / BASES;
+            asc_attribution_destroy(ctx, r);
+        }
+        base.shape.dims[0] = BASES;
+        base.data = b;
+        r = toy_check(ctx, net, &q, 0, sum, 2 * TOY_IN, 2e-6);
+        for (int e = 0; e < 2; e++) {
+            toy_near(r->baseline_value[e], empty[e], 2e-6);
+            toy_near(r->delta[e], 0, 1e-5);
+        }
+        assert_true(r->n_notes == 1 && r->stochastic == (m != 2));
+        asc_attribution_destroy(ctx, r);
+    }
+    asc_net_close(net);
+    test_ctx_end(ctx);
+}
+
+/* The price is what is run; integers and whole batches are perturbed like anything else. */
+static void test_price(void **state) {
+    (void)state;
+    double x[ROWS * TOY_IN];
+    numbers(x, ROWS * TOY_IN, 70);
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
+    asc_net *net = toy_net(ctx, toy_mlp, &one, ASC_SHAPE(-1, TOY_IN));
+    asc_array in = {ASC_ELEM_F64, {2, {ROWS, TOY_IN}}, x};
+    const char *const names[] = {
+        "feature-ablation", "feature-permutation", "occlusion", "shapley-value-sampling",
+        "shapley-values",   "kernel-shap",         "lime"};
+    for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
+        for (size_t samples = 5; samples < 80; samples += 63) {
+            asc_attr_request q = request(names[m], &in);
+            q.samples = samples;
+            q.dry_run = true;
+            asc_attribution *r = toy_check(ctx, net, &q, 0, NULL, 0, 0);
+            uint64_t priced = r->n_forward;
+            asc_attribution_destroy(ctx, r);
+            q.dry_run = false;
+            r = toy_check(ctx, net, &q, 0, NULL, 0, 0);
+            if (r->n_forward != priced) {
+                fail_msg("%s: priced %d rows, ran %d", names[m], (int)priced, (int)r->n_forward);
+            }
+            asc_attribution_destroy(ctx, r);
+        }
+    }
+    /* the batch as one example: columns are features by a mask, the output is one number */
+    const int32_t columns[TOY_IN] = {0, 1, 2, 3, 4, 5};
+    double weights[ROWS * TOY_OUT], want[TOY_IN] = {0};
+    for (int i = 0; i < ROWS * TOY_OUT; i++) weights[i] = i % TOY_OUT == 1;
+    asc_array mask = {ASC_ELEM_I32, {2, {1, TOY_IN}}, columns};
+    asc_attr_request q = request("feature-ablation", &in);
+    asc_attribution *r = toy_check(ctx, net, &q, 0, NULL, 0, 0);
+    for (int i = 0; i < ROWS * TOY_IN; i++) want[i % TOY_IN] += r->scores[0].data[i];
+    asc_attribution_destroy(ctx, r);
+    q.no_batch = true;
+    q.masks = &mask;
+    q.n_masks = 1;
+    q.target = (asc_target){.weights = weights, .weight_rows = 1};
+    r = toy_check(ctx, net, &q, 0, want, TOY_IN, 2e-5);
+    assert_true(r->n_examples == 1 && r->scores[0].shape.dims[0] == ROWS);
+    for (int i = 0; i < ROWS * TOY_IN; i++) toy_near(r->scores[0].data[i], want[i % TOY_IN], 2e-5);
+    asc_attribution_destroy(ctx, r);
+    asc_net_close(net);
+    test_ctx_end(ctx);
+}
+
 /* Equal elements that enter the function alike score alike. */
 static void test_symmetry(void **state) {
     (void)state;
@@ -256,6 +343,8 @@ int main(void) {
                                        cmocka_unit_test(test_standard_errors),
                                        cmocka_unit_test(test_tolerance),
                                        cmocka_unit_test(test_symmetry),
+                                       cmocka_unit_test(test_background),
+                                       cmocka_unit_test(test_price),
                                        cmocka_unit_test(test_starved)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
