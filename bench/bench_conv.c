@@ -2,7 +2,7 @@
  * ratio to the FMA peak; beside them oneDNN with plain layouts, and with the layouts that it wants, reorders
  * of x and y included, weights reordered beforehand.
  *
- * usage: bench_conv [batch] [threads] [repeats] [-]        (default 16, all cores, 5; - leaves oneDNN out)
+ * usage: bench_conv [batch] [threads] [repeats] [- [layer]]   (default 16, all cores, 5; - leaves oneDNN out)
  * Every figure is the best of `repeats` runs, the candidates and the peak measured in turn. */
 #include "fma_peak.h"
 #include "kernel.h"
@@ -204,11 +204,12 @@ int main(int argc, char **argv) {
     const int64_t batch = argc > 1 ? atoi(argv[1]) : 16;
     const int threads = argc > 2 ? atoi(argv[2]) : asc_cpu_count(), repeats = argc > 3 ? atoi(argv[3]) : 5;
     const bool peers = argc <= 4;
+    const int only = argc > 5 ? atoi(argv[5]) : -1;
     omp_set_num_threads(threads);
     for (int back = 0; back < 2; back++) {
         total sum = {0};
         for (int i = 0; i < N_LAYERS; i++)
-            if (back == 0 || layers[i].c > 3)
+            if ((back == 0 || layers[i].c > 3) && (only < 0 || only == i))
                 measure(&layers[i], batch, threads, repeats, back != 0, peers, &sum);
         printf("%s, the whole net: of the peak ours %.2f", back ? "backward" : "forward",
                sum.peak_ns / sum.ns[OURS]);

@@ -1,11 +1,12 @@
 /* conv.inl - conv and its transpose as products of the weight with gathered columns (conv_job.h), without the
- * gathered matrix ever being whole: a panel of it, sized for the second-level cache, is filled and
- * multiplied.
+ * gathered matrix ever being whole: 192 values of k of one slab of columns are gathered into the first-level
+ * cache and meet all rows of the weight, whose 192 columns are in the second-level cache by then; sums wait
+ * in a block of scratch. A unit takes a few slabs, so that the weight does not come from memory for each.
  *
- * Every output element is a sum, in ascending order of (channel, tap), of chains of 192 fused multiply-adds
- * in stretches of at most 768: a function of the shape alone, so neither the number of threads nor the
- * cutting into panels nor other examples of the batch change a bit. A tile is CONV_ROWS by CONV_VECS vectors
- * of accumulators. Few rows per group (depthwise) are computed row by row in conv_direct.inl. */
+ * Every output element is a sum, in ascending order of (channel, tap), of chains of 192 fused multiply-adds:
+ * a function of the shape alone, so neither the number of threads nor the cutting into units nor other
+ * examples of the batch change a bit. A tile is CONV_ROWS by CONV_VECS vectors of accumulators. Few rows per
+ * group (depthwise) are computed row by row in conv_direct.inl. */
 #include "conv_direct.inl"
 #include "conv_fill.inl"
 
@@ -15,10 +16,12 @@ enum { CONV_ROWS = 9 };
 enum { CONV_ROWS = 4 };
 #endif
 enum {
-    CONV_LINK = 192,
-    CONV_DEPTH = 768,
-    CONV_PANEL_SLABS = 192 / CONV_SLAB,
-    CONV_PANEL_FLOATS = CONV_DEPTH * CONV_PANEL_SLABS * CONV_SLAB,
+    CONV_DEPTH = 192, /* longer chains round more; a slab of this depth takes 36 KB */
+    CONV_WIDTH = 384, /* columns of a unit, whole slabs */
+    CONV_MAX_SLABS = CONV_WIDTH / CONV_SLAB,
+    CONV_MAX_ROWS = 512, /* of a unit: 393 KB of sums */
+    CONV_PIECE_FLOATS = (sizeof(conv_pieces) + 63) / 64 * 16,
+    CONV_FLOATS = CONV_DEPTH * CONV_SLAB + CONV_MAX_ROWS * CONV_WIDTH + CONV_MAX_SLABS * CONV_PIECE_FLOATS,
     CONV_MIN_ROWS = 4
 };
 
@@ -31,16 +34,16 @@ typedef struct conv_tile {
     const float *bias; /* of the first row, or NULL */
 } conv_tile;
 
-VEC_INLINE void conv_link(const conv_tile *t, const float *a, const float *b, int64_t steps, bool first,
-                          const int rows, const int vecs) {
+VEC_INLINE void conv_product(const conv_tile *t, const int rows, const int vecs) {
     vf acc[CONV_ROWS][CONV_VECS];
+    const float *a = t->a, *b = t->b;
     const int64_t lda = t->lda, ldy = t->ldy;
     VEC_UNROLL
     for (int i = 0; i < rows; i++) {
         VEC_UNROLL
         for (int v = 0; v < vecs; v++) acc[i][v] = vzero();
     }
-    for (int64_t k = 0; k < steps; k++, a++, b += CONV_SLAB) {
+    for (int64_t k = 0; k < t->steps; k++, a++, b += CONV_SLAB) {
         vf w[CONV_VECS];
         VEC_UNROLL
         for (int v = 0; v < vecs; v++) w[v] = vload(b + v * VW);
@@ -53,27 +56,18 @@ VEC_INLINE void conv_link(const conv_tile *t, const float *a, const float *b, in
     }
     VEC_UNROLL
     for (int i = 0; i < rows; i++) {
-        const vf bias = first && t->bias != NULL ? vset1(t->bias[i]) : vzero();
+        const vf bias = t->first && t->bias != NULL ? vset1(t->bias[i]) : vzero();
         VEC_UNROLL
         for (int v = 0; v < vecs; v++) {
             float *y = t->y + i * ldy + v * VW;
-            vstore(y, acc[i][v] + (first ? bias : vload(y)));
+            vstore(y, acc[i][v] + (t->first ? bias : vload(y)));
         }
     }
 }
 
-VEC_INLINE void conv_links(const conv_tile *t, const int rows, const int vecs) {
-    int64_t q = 0;
-    do {
-        conv_link(t, t->a + q, t->b + q * CONV_SLAB, asc_kmin(CONV_LINK, t->steps - q), t->first && q == 0,
-                  rows, vecs);
-        q += CONV_LINK;
-    } while (q < t->steps);
-}
-
 #define CONV_TILE(rows, vecs)                                                                                \
     static __attribute__((noinline)) void conv_tile_##rows##x##vecs(const conv_tile *t) {                    \
-        conv_links(t, VEC_MIN(rows, CONV_ROWS), vecs);                                                       \
+        conv_product(t, VEC_MIN(rows, CONV_ROWS), vecs);                                                     \
     }
 #define CONV_TILES(rows) CONV_TILE(rows, 1) CONV_TILE(rows, 2) CONV_TILE(rows, 3)
 CONV_TILES(1)
@@ -128,98 +122,126 @@ static void conv_slab_find(const asc_conv_job *j, int64_t n0, int cols, conv_sla
     }
 }
 
-/* Between y and a small copy of a tile. */
-static void conv_move(const conv_slab *s, int64_t rows, float *y, int64_t plane, int64_t step, float *tile,
-                      bool load) {
-    for (int64_t r = 0; r < rows; r++)
+/* Brings the lines that conv_store will write into the second-level cache. */
+static void conv_fetch(const conv_slab *s, int64_t rows, const float *y, int64_t plane, int64_t step) {
+    for (int64_t r = 0; r < rows; r++, y += plane)
+        for (int i = 0; i < s->n_out; i++)
+            for (int64_t k = 0; k < s->out[i].len * step; k += 16)
+                __builtin_prefetch(y + s->out[i].at + k, 0, 2);
+}
+
+/* Sums of `rows` rows to where they belong. */
+static void conv_store(const conv_slab *s, int64_t rows, const float *sums, float *y, int64_t plane,
+                       int64_t step) {
+    for (int64_t r = 0; r < rows; r++, sums += CONV_SLAB, y += plane)
         for (int i = 0; i < s->n_out; i++) {
-            float *p = y + r * plane + s->out[i].at, *t = tile + r * CONV_SLAB + s->out[i].col;
+            float *to = y + s->out[i].at;
+            const float *from = sums + s->out[i].col;
             const int len = s->out[i].len;
-            if (step == 1 && load)
-                for (int k = 0; k < len; k++) t[k] = p[k];
-            else if (step == 1)
-                for (int k = 0; k < len; k++) p[k] = t[k];
-            else if (load)
-                for (int k = 0; k < len; k++) t[k] = p[k * step];
-            else
-                for (int k = 0; k < len; k++) p[k * step] = t[k];
+            int k = 0;
+            if (step == 1) {
+                for (; k + VW <= len; k += VW) vstore(to + k, vload(from + k));
+                if (k < len) vstoren(to + k, vloadn(from + k, len - k), len - k);
+            } else {
+                for (; k < len; k++) to[k * step] = from[k];
+            }
         }
 }
 
+/* The weight's next CONV_DEPTH columns, of `left` that are left: rows are far apart, which the processor's
+ * own prefetch does not foresee. */
+static inline void conv_fetch_rows(const float *a, int64_t lda, int64_t rows, int64_t left) {
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t k = 0; k < asc_kmin(left, CONV_DEPTH); k += 16)
+            __builtin_prefetch(a + r * lda + k, 0, 2);
+}
+
 typedef struct conv_work {
-    const asc_conv_job *j;
+    const asc_conv_job
+        *jobs; /* phases: those of one panel follow each other, while its part of y is in cache */
+    int n_jobs;
     float *scratch;
-    int64_t n_slabs, panels, row_parts, depth;
+    int64_t panels, row_parts;
 } conv_work;
 
-/* Rows [r0, r1) of one group times the slabs of a panel. */
-static void conv_rows(const conv_work *w, int64_t g, int64_t r0, int64_t r1, int64_t k0, int64_t depth,
-                      const float *panel, const conv_slab *slabs, int64_t n_slabs) {
-    const asc_conv_job *j = w->j;
-    const int64_t n_tiles = asc_kceil(r1 - r0, CONV_ROWS), step = j->dst_step[2];
-    float copy[CONV_ROWS * CONV_SLAB] __attribute__((aligned(64))) = {0};
-    for (int64_t i = 0; i < n_tiles; i++) {
-        const int64_t row = r0 + (r1 - r0) * i / n_tiles, rows = r0 + (r1 - r0) * (i + 1) / n_tiles - row;
-        conv_tile t = {
-            .a = j->w + (g * j->m + row) * j->k + k0, .lda = j->k, .steps = depth, .first = k0 == 0};
-        if (j->bias != NULL) t.bias = j->bias + g * j->m + row;
-        for (int64_t s = 0; s < n_slabs; s++) {
-            const conv_slab *slab = &slabs[s];
-            float *y = j->y + (g * j->m + row) * j->dst_plane;
-            const bool in_place = slab->n_out == 1 && slab->cols == CONV_SLAB && step == 1;
-            t.b = panel + s * depth * CONV_SLAB;
-            t.y = in_place ? y + slab->out[0].at : copy;
-            t.ldy = in_place ? j->dst_plane : CONV_SLAB;
-            if (!in_place && !t.first) conv_move(slab, rows, y, j->dst_plane, step, copy, true);
-            conv_tiles[rows - 1][(slab->cols - 1) / VW](&t);
-            if (!in_place) conv_move(slab, rows, y, j->dst_plane, step, copy, false);
-        }
+/* Rows [r0, r1) of group g times `n_slabs` slabs from s0 on. */
+static void conv_block(const asc_conv_job *j, int64_t g, int64_t r0, int64_t r1, int64_t s0, int64_t n_slabs,
+                       float *scratch) {
+    float *buffer = scratch, *sums = buffer + CONV_DEPTH * CONV_SLAB,
+          *rest = sums + CONV_MAX_ROWS * CONV_WIDTH;
+    const int64_t n_rows = r1 - r0, n_tiles = asc_kceil(n_rows, CONV_ROWS);
+    const float *x = j->x + g * j->c * j->src_plane;
+    float *y = j->y + (g * j->m + r0) * j->dst_plane;
+    conv_slab slabs[CONV_MAX_SLABS];
+    conv_pieces *pieces[CONV_MAX_SLABS];
+    for (int64_t s = 0; s < n_slabs; s++) {
+        const int64_t n0 = (s0 + s) * CONV_SLAB;
+        pieces[s] = (conv_pieces *)(void *)(rest + s * CONV_PIECE_FLOATS);
+        conv_slab_find(j, n0, (int)asc_kmin(CONV_SLAB, j->columns - n0), &slabs[s]);
+        if (j->taps <= CONV_TAPS_KEPT)
+            conv_find_pieces(j, slabs[s].runs, slabs[s].n_runs, 0, j->taps, pieces[s]);
     }
+    int64_t k0 = 0;
+    do {
+        const int64_t depth = asc_kmin(CONV_DEPTH, j->k - k0);
+        for (int64_t s = 0; s < n_slabs; s++) {
+            if (k0 + CONV_DEPTH >= j->k) conv_fetch(&slabs[s], n_rows, y, j->dst_plane, j->dst_step[2]);
+            conv_fill(j, x, slabs[s].runs, slabs[s].n_runs, k0, depth, pieces[s], buffer);
+            for (int64_t i = 0; i < n_tiles; i++) {
+                const int64_t row = n_rows * i / n_tiles, rows = n_rows * (i + 1) / n_tiles - row;
+                const conv_tile t = {.a = j->w + (g * j->m + r0 + row) * j->k + k0,
+                                     .lda = j->k,
+                                     .b = buffer,
+                                     .steps = depth,
+                                     .y = sums + (s * n_rows + row) * CONV_SLAB,
+                                     .ldy = CONV_SLAB,
+                                     .first = k0 == 0,
+                                     .bias = j->bias != NULL ? j->bias + g * j->m + r0 + row : NULL};
+                if (s == n_slabs - 1) conv_fetch_rows(t.a + CONV_DEPTH, j->k, rows, j->k - k0 - CONV_DEPTH);
+                conv_tiles[rows - 1][(slabs[s].cols - 1) / VW](&t);
+            }
+        }
+        k0 += CONV_DEPTH;
+    } while (k0 < j->k);
+    for (int64_t s = 0; s < n_slabs; s++)
+        conv_store(&slabs[s], n_rows, sums + s * n_rows * CONV_SLAB, y, j->dst_plane, j->dst_step[2]);
 }
 
 static void conv_unit(void *self, int64_t u, int thread) {
     const conv_work *w = self;
-    const asc_conv_job *j = w->j;
     const int64_t part = u % w->row_parts, p = u / w->row_parts % w->panels, g = u / w->row_parts / w->panels;
-    const int64_t s0 = w->n_slabs * p / w->panels, n_slabs = w->n_slabs * (p + 1) / w->panels - s0;
-    float *panel = w->scratch + (int64_t)thread * CONV_PANEL_FLOATS;
-    conv_slab slabs[CONV_PANEL_SLABS];
-    for (int64_t s = 0; s < n_slabs; s++) {
-        const int64_t n0 = (s0 + s) * CONV_SLAB;
-        conv_slab_find(j, n0, (int)asc_kmin(CONV_SLAB, j->columns - n0), &slabs[s]);
+    for (int i = 0; i < w->n_jobs; i++) {
+        const asc_conv_job *j = &w->jobs[i];
+        const int64_t n_slabs = asc_kceil(j->columns, CONV_SLAB), s0 = n_slabs * p / w->panels;
+        conv_block(j, g, j->m * part / w->row_parts, j->m * (part + 1) / w->row_parts, s0,
+                   n_slabs * (p + 1) / w->panels - s0, w->scratch + (int64_t)thread * CONV_FLOATS);
     }
-    int64_t k0 = 0;
-    do {
-        const int64_t depth = asc_kmin(w->depth, j->k - k0);
-        for (int64_t s = 0; s < n_slabs; s++)
-            conv_fill(j, j->x + g * j->c * j->src_plane, slabs[s].runs, slabs[s].n_runs, k0, depth,
-                      panel + s * depth * CONV_SLAB);
-        conv_rows(w, g, j->m * part / w->row_parts, j->m * (part + 1) / w->row_parts, k0, depth, panel, slabs,
-                  n_slabs);
-        k0 += w->depth;
-    } while (k0 < j->k);
 }
 
-static void conv_job_run(const asc_conv_job *j, int threads, float *scratch) {
-    if (j->m < CONV_MIN_ROWS) {
-        conv_direct(j, threads);
+static void conv_jobs_run(const asc_conv_job *jobs, int n_jobs, int threads, float *scratch) {
+    conv_work w = {.jobs = jobs, .n_jobs = n_jobs, .scratch = scratch, .panels = 1};
+    if (n_jobs == 0) return;
+    const int64_t m = jobs[0].m, groups = jobs[0].groups;
+    if (m < CONV_MIN_ROWS) {
+        for (int i = 0; i < n_jobs; i++) conv_direct(&jobs[i], threads);
         return;
     }
-    conv_work w = {.j = j, .scratch = scratch, .n_slabs = asc_kceil(j->columns, CONV_SLAB), .row_parts = 1};
-    w.depth = j->taps > 0 && j->taps <= CONV_DEPTH ? CONV_DEPTH / j->taps * j->taps : CONV_DEPTH;
-    w.panels = asc_kceil(w.n_slabs, CONV_PANEL_SLABS);
-    if (w.panels * j->groups < 2 * threads)
-        w.panels = asc_kmin(w.n_slabs, asc_kmax(w.panels, asc_kceil(2 * threads, j->groups)));
-    if (w.panels * j->groups < threads)
-        w.row_parts = asc_kmin(asc_kceil(threads, w.panels * j->groups), asc_kceil(j->m, CONV_ROWS));
-    asc_kpar(j->groups * w.panels * w.row_parts, threads, true, conv_unit, &w);
+    int64_t most = 0;
+    for (int i = 0; i < n_jobs; i++) most = asc_kmax(most, asc_kceil(jobs[i].columns, CONV_SLAB));
+    w.panels = asc_kceil(most, CONV_MAX_SLABS);
+    if (w.panels * groups < 2 * threads)
+        w.panels = asc_kmin(most, asc_kmax(w.panels, asc_kceil(2 * threads, groups)));
+    w.row_parts = asc_kceil(m, CONV_MAX_ROWS);
+    if (w.panels * groups * w.row_parts < threads)
+        w.row_parts = asc_kmin(asc_kceil(threads, w.panels * groups), asc_kceil(m, CONV_ROWS));
+    asc_kpar(groups * w.panels * w.row_parts, threads, true, conv_unit, &w);
 }
 
 static int64_t conv_packed_floats(const asc_call *c) { return asc_kround(asc_kelems(&c->in_shape[1]), 16); }
 
 static size_t conv_scratch(const asc_call *c, int n_threads) {
     (void)c;
-    return (size_t)n_threads * CONV_PANEL_FLOATS * sizeof(float);
+    return (size_t)n_threads * CONV_FLOATS * sizeof(float);
 }
 
 static size_t conv_transpose_scratch(const asc_call *c, int n_threads) {
@@ -231,20 +253,28 @@ static void conv_run(const asc_kargs *a) {
     asc_conv_job j;
     asc_conv_sizes_of(a->call, &s);
     asc_conv_job_forward(a, &s, &j);
-    conv_job_run(&j, a->n_threads, a->scratch);
+    conv_jobs_run(&j, 1, a->n_threads, a->scratch);
 }
 
 static void conv_transpose_run(const asc_kargs *a) {
     asc_conv_sizes s;
-    asc_conv_job j;
+    asc_conv_job jobs[ASC_CONV_MAX_PHASES];
+    int n_jobs = 0;
     float *packed = a->scratch, *rest = packed + conv_packed_floats(a->call);
+    bool zeros = false;
     asc_conv_sizes_of(a->call, &s);
     for (int64_t i = 0; i < asc_conv_n_phases(&s); i++) {
-        if (!asc_conv_job_phase(a, &s, i, &j)) continue;
-        asc_conv_pack(&j, &s, a->in[1], a->n_threads, packed);
-        j.w = packed;
-        conv_job_run(&j, a->n_threads, rest);
+        asc_conv_job *j = &jobs[n_jobs];
+        if (!asc_conv_job_phase(a, &s, i, j)) continue;
+        zeros = zeros || j->k == 0;
+        if (j->k == 0) continue;
+        asc_conv_pack(j, &s, a->in[1], a->n_threads, packed);
+        j->w = packed;
+        packed += j->groups * j->m * j->k;
+        n_jobs++;
     }
+    if (zeros) asc_conv_zero(a); /* positions that no tap meets */
+    conv_jobs_run(jobs, n_jobs, a->n_threads, rest);
 }
 
 const asc_kernel VEC_NAME(asc_kernel_conv) = {.name = "conv",

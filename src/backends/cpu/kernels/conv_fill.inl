@@ -14,9 +14,11 @@ typedef struct conv_piece {
     int first, end; /* lanes */
 } conv_piece;
 
+/* The pieces of a slab: vector v of tap t has those from start[t * CONV_VECS + v] to the next start. */
+enum { CONV_TAPS_KEPT = 64, CONV_PIECES = CONV_TAPS_KEPT * CONV_SLAB };
 typedef struct conv_pieces {
-    int n[CONV_VECS];
-    conv_piece p[CONV_VECS][VW];
+    int start[CONV_TAPS_KEPT * CONV_VECS + 1];
+    conv_piece p[CONV_PIECES];
 } conv_pieces;
 
 #if VEC_ISA == 2
@@ -45,29 +47,39 @@ VEC_INLINE vf conv_read(vf acc, const float *x, const conv_piece *p, int64_t ste
 }
 #endif
 
-/* Pieces of one tap. */
-static void conv_find_pieces(const asc_conv_job *j, const asc_conv_run *runs, int n_runs,
-                             const int64_t t[ASC_CONV_AXES], int64_t image, conv_pieces *out) {
-    const int64_t step = j->step[2], off2 = j->off[2] + t[2] * j->off_step[2];
-    int64_t first, end;
-    asc_window_valid(off2, step, j->src[2], j->grid[2], &first, &end);
-    for (int v = 0; v < CONV_VECS; v++) out->n[v] = 0;
-    for (int r = 0; r < n_runs; r++) {
-        const asc_conv_run *run = &runs[r];
-        const int64_t i0 = run->o[0] * j->step[0] + j->off[0] + t[0] * j->off_step[0],
-                      i1 = run->o[1] * j->step[1] + j->off[1] + t[1] * j->off_step[1];
-        if (i0 < 0 || i0 >= j->src[0] || i1 < 0 || i1 >= j->src[1]) continue;
-        int from = run->col, to = run->col + run->len;
-        if (first > run->o[2]) from += (int)asc_kmin(first - run->o[2], run->len);
-        if (end < run->o[2] + run->len) to = run->col + (int)asc_kmax(end - run->o[2], 0);
-        if (from >= to) continue;
-        /* where column 0 of the slab would read */
-        const int64_t at =
-            run->b * image + (i0 * j->src[1] + i1) * j->src[2] + (run->o[2] - run->col) * step + off2;
-        for (int v = from / VW; v * VW < to; v++)
-            out->p[v][out->n[v]++] = (conv_piece){.at = at + v * VW * step,
-                                                  .first = from > v * VW ? from - v * VW : 0,
-                                                  .end = to < (v + 1) * VW ? to - v * VW : VW};
+/* Pieces of taps [t0, t0 + n), at most CONV_TAPS_KEPT. */
+static void conv_find_pieces(const asc_conv_job *j, const asc_conv_run *runs, int n_runs, int64_t t0,
+                             int64_t n, conv_pieces *out) {
+    const int64_t step = j->step[2], image = j->groups * j->c * j->src_plane;
+    int count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t q = t0 + i,
+                      tap[2] = {q / (j->n_taps[1] * j->n_taps[2]), q / j->n_taps[2] % j->n_taps[1]},
+                      off2 = j->off[2] + q % j->n_taps[2] * j->off_step[2];
+        int64_t first, end;
+        asc_window_valid(off2, step, j->src[2], j->grid[2], &first, &end);
+        int v = 0; /* vectors whose pieces have begun */
+        out->start[i * CONV_VECS] = count;
+        for (int r = 0; r < n_runs; r++) {
+            const asc_conv_run *run = &runs[r];
+            const int64_t i0 = run->o[0] * j->step[0] + j->off[0] + tap[0] * j->off_step[0],
+                          i1 = run->o[1] * j->step[1] + j->off[1] + tap[1] * j->off_step[1];
+            if (i0 < 0 || i0 >= j->src[0] || i1 < 0 || i1 >= j->src[1]) continue;
+            int from = run->col, to = run->col + run->len;
+            if (first > run->o[2]) from += (int)asc_kmin(first - run->o[2], run->len);
+            if (end < run->o[2] + run->len) to = run->col + (int)asc_kmax(end - run->o[2], 0);
+            /* where column 0 of the slab would read */
+            const int64_t at =
+                run->b * image + (i0 * j->src[1] + i1) * j->src[2] + (run->o[2] - run->col) * step + off2;
+            while (from < to) {
+                const int w = from / VW, stop = to < (w + 1) * VW ? to : (w + 1) * VW;
+                while (v < w) out->start[i * CONV_VECS + ++v] = count;
+                out->p[count++] =
+                    (conv_piece){.at = at + w * VW * step, .first = from - w * VW, .end = stop - w * VW};
+                from = stop;
+            }
+        }
+        while (v < CONV_VECS) out->start[i * CONV_VECS + ++v] = count;
     }
 }
 
@@ -83,9 +95,13 @@ VEC_INLINE void conv_copy(float *to, int64_t to_step, const float *x, int64_t pl
 
 static void conv_copy_any(float *to, int64_t to_step, const float *x, int64_t plane, int64_t channels,
                           const conv_piece *p, int n, int64_t step) {
-    const conv_piece one = p[0], two[2] = {p[0], p[n > 1 ? 1 : 0]};
     if (n == 0) {
         for (int64_t c = 0; c < channels; c++) vstore(to + c * to_step, vzero());
+        return;
+    }
+    const conv_piece one = p[0], two[2] = {p[0], p[n > 1 ? 1 : 0]};
+    if (step == 1 && n == 1 && one.first == 0 && one.end == VW) {
+        for (int64_t c = 0; c < channels; c++) vstore(to + c * to_step, vload(x + c * plane + one.at));
     } else if (step == 1) {
         if (n == 1)
             conv_copy(to, to_step, x, plane, channels, &one, 1, 1);
@@ -96,6 +112,8 @@ static void conv_copy_any(float *to, int64_t to_step, const float *x, int64_t pl
     } else if (step == 2) {
         if (n == 1)
             conv_copy(to, to_step, x, plane, channels, &one, 1, 2);
+        else if (n == 2)
+            conv_copy(to, to_step, x, plane, channels, two, 2, 2);
         else
             conv_copy(to, to_step, x, plane, channels, p, n, 2);
     } else {
@@ -103,22 +121,22 @@ static void conv_copy_any(float *to, int64_t to_step, const float *x, int64_t pl
     }
 }
 
-/* Values k0 to k0 + depth of the columns of these runs, out [depth][CONV_SLAB]; x: the group's first channel.
- */
+/* Values k0 to k0 + depth of a slab's columns, out [depth][CONV_SLAB]; x: the group's first channel. kept:
+ * its pieces if there are at most CONV_TAPS_KEPT taps; otherwise they are found again in it. */
 static void conv_fill(const asc_conv_job *j, const float *x, const asc_conv_run *runs, int n_runs, int64_t k0,
-                      int64_t depth, float *out) {
-    const int64_t image = j->groups * j->c * j->src_plane, taps = j->taps;
-    conv_pieces pieces;
-    for (int64_t i = 0; i < taps; i++) {
-        const int64_t t[ASC_CONV_AXES] = {i / (j->n_taps[1] * j->n_taps[2]), i / j->n_taps[2] % j->n_taps[1],
-                                          i % j->n_taps[2]};
-        const int64_t c0 = k0 > i ? asc_kceil(k0 - i, taps) : 0,
-                      c1 = k0 + depth > i ? asc_kceil(k0 + depth - i, taps) : 0;
-        if (c0 >= c1) continue;
-        conv_find_pieces(j, runs, n_runs, t, image, &pieces);
+                      int64_t depth, conv_pieces *kept, float *out) {
+    const int64_t taps = j->taps, k1 = k0 + depth;
+    if (depth == 0) return;
+    const int64_t c0 = k0 / taps, r0 = k0 % taps, c1 = k1 / taps, r1 = k1 % taps;
+    for (int64_t t = 0; t < taps; t++) {
+        const int64_t from = c0 + (t < r0 ? 1 : 0), to = c1 + (t < r1 ? 1 : 0); /* channels of this tap */
+        if (from >= to) continue;
+        if (taps > CONV_TAPS_KEPT) conv_find_pieces(j, runs, n_runs, t, 1, kept);
+        const int *start = kept->start + (taps > CONV_TAPS_KEPT ? 0 : t * CONV_VECS);
         for (int v = 0; v < CONV_VECS; v++)
-            conv_copy_any(out + (c0 * taps + i - k0) * CONV_SLAB + v * VW, taps * CONV_SLAB,
-                          x + c0 * j->src_plane, j->src_plane, c1 - c0, pieces.p[v], pieces.n[v], j->step[2]);
+            conv_copy_any(out + (from * taps + t - k0) * CONV_SLAB + v * VW, taps * CONV_SLAB,
+                          x + from * j->src_plane, j->src_plane, to - from, kept->p + start[v],
+                          start[v + 1] - start[v], j->step[2]);
     }
 }
 

@@ -98,6 +98,13 @@ static void pack_unit(void *self, int64_t u, int thread) {
         for (int64_t r = r0; r < r1; r++) {
             const float *w = p->w + ((g * j->c + c) * j->m + r) * full;
             float *out = p->out + (g * j->m + r) * j->k + c * j->taps;
+            if (j->taps == full) { /* stride 1: every tap, in the order in which it is stored */
+                if (full == 9)
+                    memcpy(out, w, 9 * sizeof(float));
+                else
+                    memcpy(out, w, (size_t)full * sizeof(float));
+                continue;
+            }
             for (int64_t t0 = 0; t0 < j->n_taps[0]; t0++)
                 for (int64_t t1 = 0; t1 < j->n_taps[1]; t1++) {
                     const float *row = w +
@@ -116,6 +123,23 @@ void asc_conv_pack(const asc_conv_job *j, const asc_conv_sizes *s, const float *
     if (elems > 0)
         asc_kpar(j->groups * asc_kceil(j->m, PACK_ROWS), elems > ASC_K_FORK_ELEMS ? threads : 1, false,
                  pack_unit, &p);
+}
+
+enum { ZERO_BYTES = 1 << 18 };
+typedef struct zero {
+    uint8_t *at;
+    int64_t bytes;
+} zero;
+
+static void zero_unit(void *self, int64_t u, int thread) {
+    (void)thread;
+    const zero *z = self;
+    memset(z->at + u * ZERO_BYTES, 0, (size_t)asc_kmin(ZERO_BYTES, z->bytes - u * ZERO_BYTES));
+}
+
+void asc_conv_zero(const asc_kargs *a) {
+    zero z = {.at = a->out, .bytes = asc_kelems(&a->call->shape) * (int64_t)sizeof(float)};
+    asc_kpar(asc_kceil(z.bytes, ZERO_BYTES), a->n_threads, false, zero_unit, &z);
 }
 
 bool asc_conv_fits(const asc_call *c) {

@@ -30,6 +30,8 @@ int64_t asc_conv_n_phases(const asc_conv_sizes *s);
 bool asc_conv_job_phase(const asc_kargs *a, const asc_conv_sizes *s, int64_t i, asc_conv_job *out);
 /* The weight [groups m, c, kernel] of conv as [groups][c][m taps of the phase], into out. */
 void asc_conv_pack(const asc_conv_job *j, const asc_conv_sizes *s, const float *w, int threads, float *out);
+/* The result set to 0. */
+void asc_conv_zero(const asc_kargs *a);
 /* Strides that the kernels take; others go to the reference. */
 bool asc_conv_fits(const asc_call *c);
 

@@ -1,13 +1,13 @@
 /* conv_weight.inl - the gradient of conv for its weight: for each group, y^T[(c,t), m] = sum over (b,o) of
- * x[(c,t), (b,o)] g[(b,o), m], with the tiles of conv.inl. Stretches of 768 positions of g, transposed, are
+ * x[(c,t), (b,o)] g[(b,o), m], with the tiles of conv.inl. Stretches of 192 positions of g, transposed, are
  * the slabs; the gathered rows of x, 9 at a time, stay in the first-level cache. A thread owns rows: the
  * order of additions does not depend on the number of threads. */
 #include "conv.inl"
 
 enum {
-    CONV_WIDTH = CONV_PANEL_SLABS * CONV_SLAB,
     CONV_W_ROWS = 288, /* results kept while all positions pass by */
-    CONV_W_FLOATS = CONV_PANEL_FLOATS + CONV_ROWS * CONV_DEPTH + CONV_W_ROWS * CONV_WIDTH
+    CONV_W_PANEL = CONV_DEPTH * CONV_WIDTH,
+    CONV_W_FLOATS = CONV_W_PANEL + CONV_ROWS * CONV_DEPTH + CONV_W_ROWS * CONV_WIDTH
 };
 
 typedef struct conv_w_work {
@@ -69,7 +69,7 @@ static void conv_w_unit(void *self, int64_t u, int thread) {
                   group = u / w->row_parts / w->panels;
     const int64_t m0 = p * CONV_WIDTH, cols = asc_kmin(CONV_WIDTH, j->m - m0),
                   r0 = w->rows * part / w->row_parts, r1 = w->rows * (part + 1) / w->row_parts;
-    float *panel = w->scratch + (int64_t)thread * CONV_W_FLOATS, *a = panel + CONV_PANEL_FLOATS,
+    float *panel = w->scratch + (int64_t)thread * CONV_W_FLOATS, *a = panel + CONV_W_PANEL,
           *acc = a + CONV_ROWS * CONV_DEPTH;
     asc_conv_run runs[CONV_DEPTH];
     for (int64_t k0 = 0; k0 < j->columns; k0 += CONV_DEPTH) {
