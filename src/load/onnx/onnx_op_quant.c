@@ -1,7 +1,7 @@
 /* onnx_op_quant.c - quantised operators, computed on whole numbers held in floats: exact as long as sums stay
  * below 2^24 in f32 (2^53 on the reference device). Rounding to the grid has a straight-through gradient
  * inside the range of the type and none outside; nets with such operators say so (asc_onnx_notes). */
-#include "onnx_ops.h"
+#include "onnx_parts.h"
 
 static void range_of(asc_onnx_call *c, int type, double *lo, double *hi) {
     switch (type) {
@@ -124,4 +124,31 @@ asc_status asc_onnx_QLinearMatMul(asc_onnx_call *c) {
     int rank = y->shape.rank;
     return requantise(c, y, along(c, 1, rank, rank - 2), along(c, 4, rank, rank - 1),
                       along(c, 6, rank, rank - 2), along(c, 7, rank, rank - 2), asc_onnx_elem(c, 7));
+}
+
+/* A convolution of whole numbers, each operand less its zero point; weights may have one an output channel.
+ */
+static asc_tensor *conv(asc_onnx_call *c, size_t x, size_t x_zero, size_t w, size_t w_zero) {
+    asc_shape xs = asc_onnx_shape(c, x), ws = asc_onnx_shape(c, w);
+    asc_window win;
+    if (c->st == ASC_OK && ws.rank != xs.rank)
+        asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "an input of %d dimensions, a weight of %d", xs.rank, ws.rank);
+    if (c->st != ASC_OK || !asc_onnx_window(c, &xs, ws.dims + 2, &win)) return NULL;
+    asc_tensor *a = minus(c, asc_onnx_t(c, x), along(c, x_zero, xs.rank, 1));
+    asc_tensor *b = minus(c, asc_onnx_t(c, w), along(c, w_zero, ws.rank, 0));
+    return asc_conv(c->ctx, a, b, NULL, &win, asc_onnx_attr_int(c, "group", 1));
+}
+
+asc_status asc_onnx_ConvInteger(asc_onnx_call *c) {
+    asc_tensor *y = conv(c, 0, 2, 1, 3);
+    return y != NULL ? asc_onnx_set(c, 0, y, ASC_ONNX_INT32) : c->st;
+}
+
+asc_status asc_onnx_QLinearConv(asc_onnx_call *c) {
+    asc_tensor *y = conv(c, 0, 2, 3, 5);
+    if (y == NULL) return c->st;
+    int rank = asc_onnx_shape(c, 0).rank, type = asc_onnx_elem(c, 7);
+    if (asc_onnx_has(c, 8)) y = asc_add(c->ctx, y, asc_onnx_along(c, asc_onnx_t(c, 8), 1, rank));
+    return requantise(c, y, along(c, 1, rank, 1), along(c, 4, rank, 1), along(c, 6, rank, 1),
+                      along(c, 7, rank, 1), type);
 }

@@ -21,7 +21,7 @@ typedef struct asc_onnx_net {
     asc_arena arena;   /* values that outlive a run */
     asc_tensor **kept; /* counted references: weights, folded constants */
     size_t n_kept, cap_kept;
-    uint32_t *site;     /* of each value of the main graph; UINT32_MAX = none */
+    uint32_t *site; /* of each value of the main graph; UINT32_MAX = none */
 } asc_onnx_net;
 
 typedef struct asc_onnx_run {
