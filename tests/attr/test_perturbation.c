@@ -195,6 +195,21 @@ static void test_occlusion(void **state) {
     q.n_window = 3;
     toy_scores(ctx, net, &q, 0, want_1, 6, 1e-4);
     toy_scores(ctx, net, &q, 1, want_2, 6, 1e-4);
+    /* its test_multi_input_ablation_with_baselines: the last window of the third input is cropped */
+    const int64_t steps[3] = {2, 1, 2};
+    const double b1[6] = {1, 4, 7, 3, 6, 9}, b2 = 3, b3[2] = {4, 6},
+                 with_1[6] = {444, 444, 444, 328, 328, 328}, with_2[6] = {68, 188, 108, -12, 388, -12},
+                 with_3[6] = {368, 368, 24, 0, 0, -12};
+    double wide[6];
+    for (int i = 0; i < 6; i++) wide[i] = b3[i / 3];
+    const asc_array base[3] = {
+        {ASC_ELEM_F64, {2, {2, 3}}, b1}, {ASC_ELEM_F64, {0, {0}}, &b2}, {ASC_ELEM_F64, {2, {2, 3}}, wide}};
+    q.stride = steps;
+    q.baselines = base;
+    q.n_baselines = 3;
+    toy_scores(ctx, net, &q, 0, with_1, 6, 1e-4);
+    toy_scores(ctx, net, &q, 1, with_2, 6, 1e-4);
+    toy_scores(ctx, net, &q, 2, with_3, 6, 1e-4);
     asc_net_close(net);
     test_ctx_end(ctx);
 }
