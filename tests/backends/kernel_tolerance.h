@@ -176,6 +176,10 @@ static inline void kt_set(kcheck *k) {
     case ASC_OPCODE_ROPE: /* two products, one sum, rounded cos and sin */
         for (int64_t e = 0; e < k->n_out; e++) k->tol[e] = 6 * KT_U * fabs(k->attrs.f[0]) * largest;
         break;
+    case ASC_OPCODE_CUMSUM: /* summed in double, in the reference's order */
+        for (int64_t e = 0; e < k->n_out; e++) k->tol[e] = 0.500001 * kc_ulp(k->want[e]);
+        break;
+    case ASC_OPCODE_PUT_ALONG:
     case ASC_OPCODE_SCATTER_ADD: { /* f32 additions, one for each row at most */
         const asc_shape *i = &k->call.in_shape[1];
         for (int64_t e = 0; e < k->n_out; e++)

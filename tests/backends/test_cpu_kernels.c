@@ -382,6 +382,34 @@ static void test_rope(void **state) {
     test_ctx_end(ctx);
 }
 
+/* [5,n,3], [n,3] and [5,n] along n, by 7 indices. */
+static void test_along(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", "eager");
+    for (int i = 0; i <= N_ODD; i++) {
+        const int64_t n = i < N_ODD ? odd[i] : 30011;
+        const asc_shape from[] = {ASC_SHAPE(5, n, 3), ASC_SHAPE(n, 300), ASC_SHAPE(5, n)};
+        for (int k = 0; k < 3; k++) {
+            const int64_t axis = k == 1 ? 0 : 1;
+            asc_sample s = sample_of(2, from[k], from[k], from[k], -2, 2);
+            s.in_dtype[1] = ASC_DTYPE_I32; /* indices outside count for the nearest */
+            s.in_shape[1].dims[axis] = 7;
+            s.lo[1] = -3;
+            s.hi[1] = (double)n + 3;
+            s.attrs.i[0] = axis;
+            check(ctx, asc_ops[ASC_OPCODE_TAKE_ALONG], &s);
+            s.in_shape[0] = s.in_shape[1];
+            s.attrs = (asc_attrs){.i = {from[k].rank, from[k].dims[0], from[k].dims[1], from[k].dims[2]}};
+            s.attrs.i[ASC_MAX_RANK + 1] = axis;
+            check(ctx, asc_ops[ASC_OPCODE_PUT_ALONG], &s);
+            s = sample_of(1, from[k], from[k], from[k], -2, 2);
+            s.attrs = (asc_attrs){.i = {axis, i % 2, i / 2 % 2}};
+            check(ctx, asc_ops[ASC_OPCODE_CUMSUM], &s);
+        }
+    }
+    test_ctx_end(ctx);
+}
+
 static void test_indexing(void **state) {
     (void)state;
     asc_ctx *ctx = test_ctx("cpu", "eager");
@@ -447,6 +475,7 @@ int main(void) {
         cmocka_unit_test(test_reductions),
         cmocka_unit_test(test_moves),
         cmocka_unit_test(test_rope),
+        cmocka_unit_test(test_along),
         cmocka_unit_test(test_indexing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -254,6 +254,23 @@ static const bad_row BAD[] = {
     {&asc_op_take_last, A(0), 2, {S(2, 0), S(2)}, "empty"},
     {&asc_op_put_last, A(3), 2, {S(2), S(3)}, "differ in shape"},
     {&asc_op_put_last, A(0), 2, {S(2), S(2)}, "no room"},
+    {&asc_op_min, A(0), 1, {S(0, 3)}, "empty"},
+    {&asc_op_arg_min, A(-1), 1, {S(2, 3)}, "no axis -1"},
+    {&asc_op_prod, A(2), 1, {S(2, 3)}, "no axis 2"},
+    {&asc_op_log_sum_exp, A(2, 1, 1), 1, {S(2, 3)}, "twice"},
+    {&asc_op_cumsum, A(2), 1, {S(2, 3)}, "no axis 2"},
+    {&asc_op_top_k, A(4, 1), 1, {S(2, 3)}, "4 of 3"},
+    {&asc_op_top_k, A(-1, 1), 1, {S(2, 3)}, "-1 of 3"},
+    {&asc_op_top_k, A(0, 1), 1, {{.rank = 0}}, "no axis"},
+    {&asc_op_take_along, A(0), 2, {S(2, 3), S(2)}, "rank"},
+    {&asc_op_take_along, A(0), 2, {S(2, 3), S(4, 4)}, "other axes"},
+    {&asc_op_take_along, A(1), 2, {S(2, 0), S(2, 1)}, "empty"},
+    {&asc_op_put_along, A(2, 2, 3, 0, 0, 0, 0, 1), 2, {S(2, 1), S(1, 2)}, "differ in shape"},
+    {&asc_op_put_along, A(2, 2, 3, 0, 0, 0, 0, 1), 2, {S(3, 1), S(3, 1)}, "other axes"},
+    {&asc_op_put_along, A(2, 2, 0, 0, 0, 0, 0, 1), 2, {S(2, 1), S(2, 1)}, "no room"},
+    {&asc_op_bitwise, A(9), 2, {S(2), S(2)}, "kind 9"},
+    {&asc_op_random, A(1, 2, 0, 0, 0, 0, 0, 5), 0, {S(0)}, "kind 5"},
+    {&asc_op_matmul_bias, A(0), 3, {S(2, 3), S(3, 4), S(3)}, "must be [4]"},
 };
 
 static void wrong_shapes(void **state) {
@@ -262,10 +279,10 @@ static void wrong_shapes(void **state) {
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         const bad_row *r = &BAD[i];
         asc_call c = {.op = r->op, .attrs = &r->attrs, .n_in = r->n_in};
-        bool indexed = r->op == &asc_op_gather || r->op == &asc_op_scatter_add ||
-                       r->op == &asc_op_take_last || r->op == &asc_op_put_last;
+        asc_sample like = {.n_in = 0}; /* which inputs are indices */
+        assert_true(r->op->sample(0, &like));
         for (int k = 0; k < r->n_in; k++) {
-            c.in_dtype[k] = k == 1 && indexed ? ASC_DTYPE_I32 : ASC_DTYPE_F32;
+            c.in_dtype[k] = like.in_dtype[k] == ASC_DTYPE_I32 ? ASC_DTYPE_I32 : ASC_DTYPE_F32;
             c.in_shape[k] = r->in[k];
         }
         must_refuse(ctx, &c, r->says);
