@@ -81,6 +81,7 @@ typedef struct asc_row_result {
     const double *f;
     const double *const *y;
     const double *const *g;
+    const double *const *y0; /* with y in paired passes: the values of at[] on the partner row */
 } asc_row_result;
 
 typedef struct asc_pass {

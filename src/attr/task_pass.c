@@ -21,8 +21,8 @@ typedef struct pass_run {
     asc_recorded rec, partner;
     asc_tensor **grads, **outs;
     size_t n_outs, cap_outs;
-    double *f, **y, **g;
-    const double **row_y, **row_g;
+    double *f, **y, **g, **y0;
+    const double **row_y, **row_g, **row_y0;
 } pass_run;
 
 static size_t n_var(const pass_run *r) { return r->t->n_at > r->t->n_in ? r->t->n_at : r->t->n_in; }
@@ -31,6 +31,8 @@ static void free_buffers(pass_run *r) {
     for (size_t k = 0; k < r->t->n_at; k++) {
         if (r->y != NULL) asc_free(r->t->ctx, r->y[k]);
         if (r->g != NULL) asc_free(r->t->ctx, r->g[k]);
+        if (r->y0 != NULL) asc_free(r->t->ctx, r->y0[k]);
+        if (r->y0 != NULL) r->y0[k] = NULL;
         if (r->y != NULL) r->y[k] = NULL;
         if (r->g != NULL) r->g[k] = NULL;
     }
@@ -49,6 +51,8 @@ static void run_deinit(pass_run *r) {
     asc_free(ctx, r->outs);
     asc_free(ctx, r->y);
     asc_free(ctx, r->g);
+    asc_free(ctx, r->y0);
+    asc_free(ctx, r->row_y0);
     asc_free(ctx, r->row_y);
     asc_free(ctx, r->row_g);
 }
@@ -62,15 +66,19 @@ static asc_status run_init(pass_run *r, asc_task *t, const asc_pass *p, asc_aim 
     r->partner.moved = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(asc_tensor *));
     r->partner.y = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(asc_tensor *));
     r->grads = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(asc_tensor *));
-    r->cap_outs = 2 * n + 2;
+    r->cap_outs = 3 * n + 2;
     r->outs = asc_calloc(ctx, ASC_MEM_PROGRAM, r->cap_outs, sizeof(asc_tensor *));
     r->y = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(double *));
     r->g = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(double *));
+    r->y0 = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(double *));
+    r->row_y0 = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(double *));
     r->row_y = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(double *));
     r->row_g = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(double *));
-    bool ok = r->rec.moved != NULL && r->rec.y != NULL && r->partner.moved != NULL && r->partner.y != NULL &&
-              r->grads != NULL && r->outs != NULL && r->y != NULL && r->g != NULL && r->row_y != NULL &&
-              r->row_g != NULL;
+    const void *const room[] = {
+        r->rec.moved, r->rec.y, r->partner.moved, r->partner.y, r->grads, r->outs, r->y,
+        r->g,         r->y0,    r->row_y,         r->row_g,     r->row_y0};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof room / sizeof *room; i++) ok = ok && room[i] != NULL;
     return ok ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
 }
 
@@ -132,6 +140,7 @@ static asc_status record(pass_run *r, size_t first, size_t n) {
     }
     for (size_t k = 0; k < t->n_at; k++) {
         if (p->want_values) r->outs[r->n_outs++] = r->rec.y[k];
+        if (p->want_values && p->partner_rows != NULL) r->outs[r->n_outs++] = r->partner.y[k];
         if (p->want_gradients && r->grads[k] != NULL) r->outs[r->n_outs++] = r->grads[k];
     }
     return watch(r);
@@ -147,6 +156,9 @@ static asc_status make_buffers(pass_run *r, size_t n) {
         if (!asc_mul_size(n, t->at[k].size, &total)) return ASC_RESOURCE_EXHAUSTED;
         if (r->p->want_values &&
             (r->y[k] = asc_calloc(t->ctx, ASC_MEM_SCRATCH, total, sizeof(double))) == NULL)
+            return ASC_RESOURCE_EXHAUSTED;
+        if (r->p->want_values && r->p->partner_rows != NULL &&
+            (r->y0[k] = asc_calloc(t->ctx, ASC_MEM_SCRATCH, total, sizeof(double))) == NULL)
             return ASC_RESOURCE_EXHAUSTED;
         if (r->p->want_gradients &&
             (r->g[k] = asc_calloc(t->ctx, ASC_MEM_SCRATCH, total, sizeof(double))) == NULL)
@@ -181,6 +193,7 @@ static asc_status read_back(pass_run *r, size_t first, size_t n) {
     for (size_t k = 0; k < t->n_at; k++) {
         size_t m = n * t->at[k].size;
         if (r->p->want_values) ASC_TRY(asc_read_f64(ctx, r->rec.y[k], r->y[k], m));
+        if (r->y0[k] != NULL) ASC_TRY(asc_read_f64(ctx, r->partner.y[k], r->y0[k], m));
         if (!r->p->want_gradients) continue;
         ASC_TRY(asc_read_f64(ctx, r->grads[k], r->g[k], m));
         ASC_TRY(check_finite(r, r->g[k], m, "a gradient with respect to", t->at[k].name));
@@ -194,11 +207,13 @@ static asc_status hand_over(pass_run *r, size_t first, size_t n) {
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < t->n_at; k++) {
             if (r->y[k] != NULL) r->row_y[k] = r->y[k] + i * t->at[k].size;
+            if (r->y0[k] != NULL) r->row_y0[k] = r->y0[k] + i * t->at[k].size;
             if (r->g[k] != NULL) r->row_g[k] = r->g[k] + i * t->at[k].size;
         }
         asc_row_result x = {.f = r->f + i * r->aim->n_out,
                             .y = r->p->want_values ? r->row_y : NULL,
-                            .g = r->p->want_gradients ? r->row_g : NULL};
+                            .g = r->p->want_gradients ? r->row_g : NULL,
+                            .y0 = r->p->want_values && r->p->partner_rows != NULL ? r->row_y0 : NULL};
         asc_status st = r->p->sink(r->p->self, first + i, &x);
         if (st != ASC_OK) return st;
     }

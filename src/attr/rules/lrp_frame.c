@@ -90,7 +90,10 @@ static asc_lrp_choice complete(const asc_rules *r, const asc_rule_choice *c) {
 asc_lrp_choice asc_lrp_choose(const asc_vjp_args *a) {
     const asc_rules *r = asc_rules_of(a);
     const int layer = r->frame->layer[a->slot];
-    const char *label = a->y->label != NULL ? a->y->label : "";
+    const asc_tensor *sum =
+        r->frame->biased[a->slot]; /* of a net in code, the site may be the biased value */
+    const char *label = a->y->label != NULL || sum == NULL ? a->y->label : sum->label;
+    if (label == NULL) label = "";
     for (size_t i = 0; i < r->o.n_choices; i++) {
         const asc_rule_choice *c = &r->o.choices[i];
         if (c->site != NULL && !matches(c->site, label)) continue;

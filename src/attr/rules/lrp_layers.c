@@ -192,7 +192,11 @@ static void weighted(asc_vjp_args *a, const asc_lrp_choice *c) {
         *out = gamma_rule(&l, c->a);
         break;
     case ASC_LRP_ALPHA_BETA:
-        *out = alpha_beta(&l, c->a, c->b);
+        if (c->b == 0 && asc_rules_of(a)->o.compat_captum) { /* Alpha1_Beta0_Rule */
+            *out = one_weight(&l, positive(ctx, weights(&l)), l.bias);
+        } else {
+            *out = alpha_beta(&l, c->a, c->b);
+        }
         break;
     case ASC_LRP_Z_PLUS:
         *out = one_weight(&l, positive(ctx, weights(&l)), l.bias);

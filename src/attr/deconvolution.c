@@ -1,0 +1,35 @@
+/* deconvolution.c - Deconvolution: gradients with each ReLU applied on the way back. */
+#include "method.h"
+#include "ruled_pass.h"
+
+static asc_status attribute(asc_task *t) {
+    asc_rule_options o;
+    asc_rules rules = {0};
+    asc_status st = asc_task_rule_options(t, &o);
+    if (st == ASC_OK) st = asc_rules_init_deconvolution(t->ctx, &o, &rules);
+    if (st == ASC_OK) st = asc_task_ruled_gradient(t, &rules);
+    asc_rules_deinit(&rules);
+    return st;
+}
+
+static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
+    (void)t;
+    *n_forward = 0.0;
+    *n_gradient = 1.0;
+}
+
+const asc_method asc_method_deconvolution = {
+    .info = {.name = "deconvolution",
+             .captum = "Deconvolution (of a unit: NeuronDeconvolution)",
+             .doc = "gradient with the ReLUs applied backwards instead of their slopes",
+             .formula = "score_i = d f / d x_i with g -> max(g, 0) at each ReLU",
+             .paper = "Zeiler, Fergus, Visualizing and Understanding Convolutional Networks, 2014",
+             .axioms = "none",
+             .cost = "1 forward and 1 backward pass",
+             .options = "at, target",
+             .differences =
+                 "every ReLU op, in whatever form the net has it; other activations keep their slopes"},
+    .by_gradient = true,
+    .attribute = attribute,
+    .price_rows = price_rows,
+};

@@ -1,0 +1,35 @@
+/* guided_backprop.c - Guided Backprop: gradients with the negative ones dropped at each ReLU. */
+#include "method.h"
+#include "ruled_pass.h"
+
+static asc_status attribute(asc_task *t) {
+    asc_rule_options o;
+    asc_rules rules = {0};
+    asc_status st = asc_task_rule_options(t, &o);
+    if (st == ASC_OK) st = asc_rules_init_guided(t->ctx, &o, &rules);
+    if (st == ASC_OK) st = asc_task_ruled_gradient(t, &rules);
+    asc_rules_deinit(&rules);
+    return st;
+}
+
+static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
+    (void)t;
+    *n_forward = 0.0;
+    *n_gradient = 1.0;
+}
+
+const asc_method asc_method_guided_backprop = {
+    .info = {.name = "guided-backprop",
+             .captum = "GuidedBackprop (of a unit: NeuronGuidedBackprop)",
+             .doc = "gradient that only positive influences shape: at each ReLU negative slopes are dropped",
+             .formula = "score_i = d f / d x_i with g -> max(g, 0) [x > 0] at each ReLU",
+             .paper = "Springenberg, Dosovitskiy, Brox, Riedmiller, Striving for Simplicity, 2014",
+             .axioms = "none",
+             .cost = "1 forward and 1 backward pass",
+             .options = "at, target",
+             .differences =
+                 "every ReLU op, in whatever form the net has it; other activations keep their slopes"},
+    .by_gradient = true,
+    .attribute = attribute,
+    .price_rows = price_rows,
+};
