@@ -104,6 +104,11 @@ static const conv_case convs[] = {
      1,
      {.dilation = {1, 2, 1}, .before = {0, 2, 1}, .after = {0, 2, 1}}},
     {{4, {1, 300, 5, 5}}, {4, {50, 300, 1, 1}}, 1, {.before = {0}}},
+    /* few rows: more taps than are kept, rows longer than what is in registers at once */
+    {{3, {2, 2, 300}}, {3, {1, 2, 101}}, 1, {.stride = {2}, .before = {50}, .after = {50}}},
+    {{4, {2, 3, 5, 150}}, {4, {3, 1, 3, 3}}, 3, {.before = {1, 1}, .after = {1, 1}}},
+    {{4, {1, 3, 6, 301}}, {4, {3, 1, 3, 5}}, 3, {.stride = {1, 2}, .before = {1, 2}, .after = {1, 2}}},
+    {{4, {1, 2, 6, 400}}, {4, {2, 1, 2, 4}}, 2, {.stride = {2, 3}}},
 };
 
 static asc_sample conv_sample(const conv_case *c, int opcode) {
@@ -179,6 +184,7 @@ static void pools(void **state) {
          {.kernel = {3, 4}, .stride = {3, 2}, .dilation = {2, 3}, .before = {2, 4}, .after = {1, 5}}},
         {{4, {3, 70, 7, 7}}, {.kernel = {7, 7}}},
         {{3, {2, 4, 700}}, {.kernel = {5}, .stride = {4}, .before = {2}, .after = {2}, .ceil = true}},
+        {{3, {1, 2, 700}}, {.kernel = {45}, .stride = {2}, .before = {22}, .after = {22}}},
         {{5, {1, 3, 8, 9, 21}},
          {.kernel = {2, 3, 2}, .stride = {2, 1, 2}, .before = {1, 1, 0}, .after = {0, 1, 1}}},
     };

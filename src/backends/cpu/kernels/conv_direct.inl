@@ -1,13 +1,16 @@
 /* conv_direct.inl - convolution jobs with few rows per group (depthwise): no column is used often enough to
- * be gathered, so each output row is summed up tap by tap where it stands. The order is that of (channel,
- * tap). */
+ * be gathered, so each output row is summed up tap by tap where it stands, 64 positions in registers. The
+ * order is that of (channel, tap). */
 #ifndef ASC_CONV_DIRECT_INL
 #define ASC_CONV_DIRECT_INL
 
-#include "conv_job.h"
-#include "vec.h"
+#include "conv_fill.inl"
 
-enum { CONV_CHUNK = 512 }; /* positions of a row at once: stays in the first-level cache */
+enum {
+    CONV_CHUNK = 512,  /* positions of a row at once: stays in the first-level cache */
+    CONV_AT_ONCE = 4,  /* vectors */
+    CONV_ROW_TAPS = 64 /* longer rows of taps go the slower way */
+};
 
 /* acc[i] += w x[i step] */
 static void conv_axpy(float *acc, const float *x, int64_t step, float w, int64_t n) {
@@ -51,27 +54,122 @@ static void conv_direct_row(const asc_conv_job *j, const float *x, const float *
         }
 }
 
-static void conv_direct_unit(void *self, int64_t u, int thread) {
-    (void)thread;
-    const asc_conv_job *j = self;
-    const int64_t r = u % (j->groups * j->m), b = u / (j->groups * j->m), g = r / j->m;
-    const float *x = j->x + (b * j->groups + g) * j->c * j->src_plane, *w = j->w + r * j->k;
-    float *y = j->y + u * j->dst_plane, acc[CONV_CHUNK];
+static float *conv_direct_to(const asc_conv_job *j, float *y, const int64_t *o, int64_t begin) {
+    return y +
+           ((o[0] * j->dst_step[0] + j->dst_off[0]) * j->dst[1] + o[1] * j->dst_step[1] + j->dst_off[1]) *
+               j->dst[2] +
+           begin * j->dst_step[2] + j->dst_off[2];
+}
+
+static void conv_direct_long(const asc_conv_job *j, const float *x, const float *w, float *y, float bias) {
+    float acc[CONV_CHUNK];
     int64_t o[2];
     for (o[0] = 0; o[0] < j->grid[0]; o[0]++)
         for (o[1] = 0; o[1] < j->grid[1]; o[1]++)
             for (int64_t begin = 0; begin < j->grid[2]; begin += CONV_CHUNK) {
-                const int64_t n = asc_kmin(CONV_CHUNK, j->grid[2] - begin), step = j->dst_step[2];
-                const float bias = j->bias != NULL ? j->bias[r] : 0.0f;
+                const int64_t n = asc_kmin(CONV_CHUNK, j->grid[2] - begin);
+                float *to = conv_direct_to(j, y, o, begin);
                 memset(acc, 0, (size_t)n * sizeof acc[0]);
                 conv_direct_row(j, x, w, o, begin, n, acc);
-                float *to = y +
-                            ((o[0] * j->dst_step[0] + j->dst_off[0]) * j->dst[1] + o[1] * j->dst_step[1] +
-                             j->dst_off[1]) *
-                                j->dst[2] +
-                            begin * step + j->dst_off[2];
-                for (int64_t i = 0; i < n; i++) to[i * step] = acc[i] + bias;
+                for (int64_t i = 0; i < n; i++) to[i * j->dst_step[2]] = acc[i] + bias;
             }
+}
+
+/* What each tap of a row reads for positions [begin, begin + n): the same in every row. */
+typedef struct conv_row_taps {
+    int64_t begin, n;
+    int vecs;
+    bool whole[CONV_ROW_TAPS]; /* every lane of every vector */
+    conv_piece p[CONV_ROW_TAPS][CONV_AT_ONCE];
+} conv_row_taps;
+
+static void conv_row_taps_find(const asc_conv_job *j, int64_t begin, conv_row_taps *r) {
+    r->begin = begin;
+    r->n = asc_kmin(CONV_AT_ONCE * VW, j->grid[2] - begin);
+    r->vecs = (int)asc_kceil(r->n, VW);
+    for (int64_t t = 0; t < j->n_taps[2]; t++) {
+        const int64_t off = j->off[2] + t * j->off_step[2];
+        int64_t first, end;
+        asc_window_valid(off, j->step[2], j->src[2], begin + r->n, &first, &end);
+        r->whole[t] = r->n == CONV_AT_ONCE * VW && first <= begin && end == begin + r->n;
+        for (int v = 0; v < r->vecs; v++) {
+            const int64_t at = begin + v * VW;
+            r->p[t][v] = (conv_piece){.at = at * j->step[2] + off,
+                                      .first = (int)asc_kmin(asc_kmax(first - at, 0), VW),
+                                      .end = (int)asc_kmin(asc_kmax(end - at, 0), VW)};
+        }
+    }
+}
+
+/* One chunk of one row; step: of the reads, known when compiled. */
+VEC_INLINE void conv_direct_step(const asc_conv_job *j, const float *x, const float *w, const int64_t *o,
+                                 const conv_row_taps *r, float bias, float *to, const int64_t step) {
+    vf acc[CONV_AT_ONCE];
+    for (int v = 0; v < CONV_AT_ONCE; v++) acc[v] = vzero();
+    for (int64_t c = 0; c < j->c; c++, x += j->src_plane)
+        for (int64_t t0 = 0; t0 < j->n_taps[0]; t0++) {
+            const int64_t i0 = o[0] * j->step[0] + j->off[0] + t0 * j->off_step[0];
+            for (int64_t t1 = 0; t1 < j->n_taps[1]; t1++, w += j->n_taps[2]) {
+                const int64_t i1 = o[1] * j->step[1] + j->off[1] + t1 * j->off_step[1];
+                if (i0 < 0 || i0 >= j->src[0] || i1 < 0 || i1 >= j->src[1]) continue;
+                const float *row = x + (i0 * j->src[1] + i1) * j->src[2];
+                for (int64_t t = 0; t < j->n_taps[2]; t++) {
+                    const vf wv = vset1(w[t]);
+                    if (step == 1 && r->whole[t]) {
+                        VEC_UNROLL
+                        for (int v = 0; v < CONV_AT_ONCE; v++)
+                            acc[v] = vfma(wv, vload(row + r->p[t][0].at + v * VW), acc[v]);
+                    } else {
+                        VEC_UNROLL
+                        for (int v = 0; v < CONV_AT_ONCE; v++)
+                            if (v < r->vecs)
+                                acc[v] = vfma(wv, conv_read(vzero(), row, &r->p[t][v], step), acc[v]);
+                    }
+                }
+            }
+        }
+    float out[CONV_AT_ONCE * VW];
+    const bool dense = j->dst_step[2] == 1;
+    VEC_UNROLL
+    for (int v = 0; v < CONV_AT_ONCE; v++) {
+        const int64_t n = r->n - v * VW;
+        acc[v] = acc[v] + vset1(bias);
+        if (!dense)
+            vstore(out + v * VW, acc[v]);
+        else if (n >= VW)
+            vstore(to + v * VW, acc[v]);
+        else if (n > 0)
+            vstoren(to + v * VW, acc[v], n);
+    }
+    for (int64_t i = 0; i < r->n && !dense; i++) to[i * j->dst_step[2]] = out[i];
+}
+
+static void conv_direct_unit(void *self, int64_t u, int thread) {
+    (void)thread;
+    const asc_conv_job *j = self;
+    const int64_t r = u % (j->groups * j->m), b = u / (j->groups * j->m), g = r / j->m;
+    const float *x = j->x + (b * j->groups + g) * j->c * j->src_plane, *w = j->w + r * j->k,
+                bias = j->bias != NULL ? j->bias[r] : 0.0f;
+    float *y = j->y + u * j->dst_plane;
+    if (j->n_taps[2] > CONV_ROW_TAPS) {
+        conv_direct_long(j, x, w, y, bias);
+        return;
+    }
+    conv_row_taps taps;
+    int64_t o[2];
+    for (int64_t begin = 0; begin < j->grid[2]; begin += taps.n) {
+        conv_row_taps_find(j, begin, &taps);
+        for (o[0] = 0; o[0] < j->grid[0]; o[0]++)
+            for (o[1] = 0; o[1] < j->grid[1]; o[1]++) {
+                float *to = conv_direct_to(j, y, o, begin);
+                if (j->step[2] == 1)
+                    conv_direct_step(j, x, w, o, &taps, bias, to, 1);
+                else if (j->step[2] == 2)
+                    conv_direct_step(j, x, w, o, &taps, bias, to, 2);
+                else
+                    conv_direct_step(j, x, w, o, &taps, bias, to, j->step[2]);
+            }
+    }
 }
 
 static void conv_direct(const asc_conv_job *j, int threads) {

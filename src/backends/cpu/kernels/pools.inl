@@ -5,7 +5,7 @@
 #include "vec.h"
 #include "window.h"
 
-enum { POOL_ROW = 256 }; /* windows of a row at once */
+enum { POOL_ROW = 256, POOL_TAPS = 32 }; /* windows of a row at once; taps whose limits are kept */
 
 typedef struct pool_job {
     asc_geometry geo;
@@ -15,18 +15,34 @@ typedef struct pool_job {
     int32_t *at;
     int64_t n_in, n_out; /* elements of a plane */
     bool include_pad;
+    int64_t first[POOL_TAPS], end[POOL_TAPS]; /* windows of a row whose tap is inside */
 } pool_job;
+
+static void pool_limits(const pool_job *j, int64_t t, int64_t *first, int64_t *end) {
+    const asc_geometry *g = &j->geo;
+    if (t < POOL_TAPS) {
+        *first = j->first[t];
+        *end = j->end[t];
+    } else {
+        asc_window_valid(t * g->dilation[2] - g->before[2], g->stride[2], g->in[2], g->out[2], first, end);
+    }
+}
 
 static pool_job pool_job_of(const asc_kargs *a, bool back) {
     const asc_call *c = a->call;
     const asc_shape *big = back ? &c->shape : &c->in_shape[0], *small = back ? &c->in_shape[0] : &c->shape;
     pool_job j = {
         .x = a->in[0], .n_in = asc_kspan(big, 2, big->rank), .n_out = asc_kspan(small, 2, small->rank)};
-    if (c->n_in == 1)
-        asc_geometry_of(c->attrs, big->rank - 2, big->dims + 2, c->attrs->i + ASC_WIN_KERNEL,
-                        c->attrs->i[ASC_WIN_CEIL] != 0, &j.geo);
-    else
+    if (c->n_in > 1) {
         j.index = a->in[1];
+        return j;
+    }
+    asc_geometry_of(c->attrs, big->rank - 2, big->dims + 2, c->attrs->i + ASC_WIN_KERNEL,
+                    c->attrs->i[ASC_WIN_CEIL] != 0, &j.geo);
+    const asc_geometry *g = &j.geo;
+    for (int64_t t = 0; t < asc_kmin(g->kernel[2], POOL_TAPS); t++)
+        asc_window_valid(t * g->dilation[2] - g->before[2], g->stride[2], g->in[2], g->out[2], &j.first[t],
+                         &j.end[t]);
     return j;
 }
 
@@ -66,8 +82,9 @@ static void pool_max_row(const pool_job *j, const float *x, const int64_t *o, in
         for (int64_t t2 = 0; t2 < g->kernel[2]; t2++) {
             const int64_t off = t2 * g->dilation[2] - g->before[2], s = g->stride[2];
             int64_t first, end;
-            asc_window_valid(off, s, g->in[2], begin + n, &first, &end);
+            pool_limits(j, t2, &first, &end);
             first = asc_kmax(first, begin);
+            end = asc_kmin(end, begin + n);
             if (first >= end) continue;
             const int64_t place = (i0 * g->in[1] + i1) * g->in[2] + first * s + off, len = end - first;
             float *b = best + first - begin;
@@ -119,6 +136,7 @@ static int64_t pool_count(const pool_job *j, int d, int64_t o) {
     const asc_geometry *g = &j->geo;
     const int64_t start = o * g->stride[d] - g->before[d], step = g->dilation[d],
                   limit = g->in[d] + (j->include_pad ? g->after[d] : 0);
+    if (start >= 0 && start + (g->kernel[d] - 1) * step < limit) return g->kernel[d];
     const int64_t skip = start < 0 && !j->include_pad ? (-start + step - 1) / step : 0,
                   end = start < limit ? asc_kmin((limit - start - 1) / step + 1, g->kernel[d]) : 0;
     return asc_kmax(end - skip, 0);
@@ -135,8 +153,9 @@ static void pool_add_row(const pool_job *j, const int64_t *o, int64_t begin, int
         for (int64_t t2 = 0; t2 < g->kernel[2]; t2++) {
             const int64_t off = t2 * g->dilation[2] - g->before[2], s = g->stride[2];
             int64_t first, end;
-            asc_window_valid(off, s, g->in[2], begin + n, &first, &end);
+            pool_limits(j, t2, &first, &end);
             first = asc_kmax(first, begin);
+            end = asc_kmin(end, begin + n);
             float *x = plane + (i0 * g->in[1] + i1) * g->in[2] + first * s + off, *b = acc + first - begin;
             const int64_t len = end - first;
             if (!back && s == 2)
