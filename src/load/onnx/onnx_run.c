@@ -68,10 +68,12 @@ static bool wants_host(const asc_onnx_call *c) {
     return true;
 }
 
-static int64_t elems_of(asc_onnx_value *const *v, size_t n) {
+/* Elements of values; of results only those that are not stored in the file anyway. */
+static int64_t elems_of(asc_onnx_value *const *v, size_t n, bool made) {
     int64_t sum = 0;
     for (size_t i = 0; i < n; i++) {
-        if (v[i] != NULL && v[i]->kind == ASC_ONNX_TENSOR) sum += asc_shape_elems(&v[i]->shape);
+        if (v[i] != NULL && v[i]->kind == ASC_ONNX_TENSOR && !(made && v[i]->init != NULL))
+            sum += asc_shape_elems(&v[i]->shape);
     }
     return sum;
 }
@@ -79,7 +81,7 @@ static int64_t elems_of(asc_onnx_value *const *v, size_t n) {
 /* Remembers the results of a constant node for later runs; those that are much larger than what they are made
  * of are left to be made again. */
 static asc_status fold(asc_onnx_run *run, asc_onnx_frame *frame, const asc_onnx_call *c) {
-    int64_t out = elems_of(c->out, c->n_out), in = elems_of(c->in, c->n_in);
+    int64_t out = elems_of(c->out, c->n_out, true), in = elems_of(c->in, c->n_in, false);
     if (out > 2 * in + ASC_ONNX_HOST_ELEMS) return ASC_OK;
     for (size_t i = 0; i < c->n_out; i++) {
         asc_onnx_value *v = c->out[i];
