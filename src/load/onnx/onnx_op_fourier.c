@@ -89,7 +89,8 @@ asc_status asc_onnx_STFT(asc_onnx_call *c) {
     asc_shape w = windowed ? asc_onnx_shape(c, 2) : ASC_SCALAR_SHAPE;
     int64_t length = asc_onnx_int(c, 3, windowed && w.rank == 1 ? w.dims[0] : 0);
     if (c->st != ASC_OK) return c->st;
-    if (step < 1 || length < 1 || length > total || (windowed && (w.rank != 1 || w.dims[0] > length)))
+    if (step < 1 || length < 1 || length > total || total > INT32_MAX ||
+        (windowed && (w.rank != 1 || w.dims[0] > length)))
         return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "frames of %lld every %lld in a signal of %lld",
                              (long long)length, (long long)step, (long long)total);
     int64_t frames = (total - length) / step + 1;

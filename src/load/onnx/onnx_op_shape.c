@@ -30,6 +30,8 @@ asc_status asc_onnx_Constant(asc_onnx_call *c) {
     if ((a = asc_onnx_attr_find(c, "value_ints")) != NULL) return numbers(c, a, true);
     a = asc_onnx_attr_find(c, "value_string");
     const asc_onnx_attr *all = asc_onnx_attr_find(c, "value_strings");
+    if (a != NULL && a->type != ASC_ONNX_ATTR_STRING) a = NULL;
+    if (all != NULL && all->type != ASC_ONNX_ATTR_STRINGS) all = NULL;
     if (a != NULL || all != NULL) {
         asc_onnx_value *v = asc_onnx_new_value(c);
         if (v == NULL) return c->st;
