@@ -44,6 +44,30 @@ enum {
 /* The kinds of asc_random. */
 enum { ASC_RANDOM_UNIFORM, ASC_RANDOM_NORMAL, ASC_N_RANDOM };
 
+/* Numbers of an array as an op of your own sees them: element (i, j, ..) is data[i strides[0] + j strides[1]
+ * ..]. Integers come as doubles too. */
+typedef struct asc_values {
+    double *data;
+    asc_shape shape;
+    int64_t strides[ASC_MAX_RANK];
+} asc_values;
+
+/* An op of your own, for asc_custom: up to 8 inputs, one f32 result. It runs on every device, in f64. */
+typedef struct asc_custom_op {
+    size_t struct_size;
+    const char *name; /* in errors; lent */
+    void *self;       /* handed to the functions */
+    /* Shape of the result; false = the inputs do not fit together. NULL: that of input 0, which all share. */
+    bool (*shape)(void *self, const asc_shape *in, int n_in, asc_shape *out);
+    /* Writes every element of out; called from the context's thread, must not call the library. */
+    void (*forward)(void *self, const asc_values *in, int n_in, const asc_values *out);
+    /* The gradient, as recorded ops: gin[k] receives the cotangent of in[k] (its shape; NULL counts as zero)
+     * given g, that of the result y. Gradients of gradients and forward derivatives follow from it. NULL: the
+     * op has no gradient, and asking for one is an error that names it. */
+    void (*vjp)(void *self, asc_ctx *ctx, asc_tensor *y, asc_tensor *g, asc_tensor *const *in, int n_in,
+                asc_tensor **gin);
+} asc_custom_op;
+
 #if defined(__GNUC__)
 #pragma push_macro("OP") /* the includer may have one of its own */
 #endif
