@@ -45,7 +45,8 @@ static const int rare[] = {ASC_OPCODE_POW,         ASC_OPCODE_MOD,         ASC_O
                            ASC_OPCODE_LOG1P,       ASC_OPCODE_LOGICAL_AND, ASC_OPCODE_LOGICAL_OR,
                            ASC_OPCODE_LOGICAL_XOR, ASC_OPCODE_LOGICAL_NOT, ASC_OPCODE_IS_NAN,
                            ASC_OPCODE_IS_INF,      ASC_OPCODE_PROD,        ASC_OPCODE_LOG_SUM_EXP,
-                           ASC_OPCODE_TOP_K,       ASC_OPCODE_RANDOM,      ASC_OPCODE_STRAIGHT_THROUGH};
+                           ASC_OPCODE_TOP_K,       ASC_OPCODE_RANDOM,      ASC_OPCODE_STRAIGHT_THROUGH,
+                           ASC_OPCODE_CUSTOM};
 
 static inline bool by_reference(const asc_op *op) {
     for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++)
