@@ -7,6 +7,9 @@
 
 /* How many numbers of orders are held at a time; more are drawn in blocks. */
 enum { MAX_HELD = 1 << 22 };
+/* With a tolerance: rows of one example that are worth a pass, and orders before the first look at the
+ * errors. Both depend on nothing but the number of features, so that rows end where they would end alone. */
+enum { BLOCK_ROWS = 64, FIRST_ORDERS = 10 };
 
 typedef struct order_job {
     asc_task *t;
@@ -99,6 +102,7 @@ static double variance(const order_job *j, size_t i, size_t used) {
 /* Whether every number of example e is known to `tolerance` of the largest. */
 static bool settled(const order_job *j, size_t e) {
     double largest = 0.0, worst = 0.0;
+    if (j->used[e] < FIRST_ORDERS) return false;
     for (size_t i = e * j->n_out * j->m; i < (e + 1) * j->n_out * j->m; i++) {
         double v = variance(j, i, j->used[e]);
         if (!(v >= 0.0)) return false;
@@ -111,7 +115,7 @@ static bool settled(const order_job *j, size_t e) {
 static asc_status run_orders(order_job *j) {
     asc_task *t = j->t;
     bool stops = t->req->tolerance > 0.0;
-    size_t fit = MAX_HELD / j->m, block = stops ? 2 : j->samples;
+    size_t fit = MAX_HELD / j->m, block = stops ? 2 + BLOCK_ROWS / (j->m - 1) / 2 * 2 : j->samples;
     if (block > fit) block = fit < 2 ? 2 : fit - fit % 2;
     if (block > j->samples) block = j->samples;
     j->rank = asc_calloc(t->ctx, ASC_MEM_GENERAL, block * j->m, sizeof *j->rank);
