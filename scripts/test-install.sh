@@ -38,6 +38,13 @@ if [ -f examples/explain.c ]; then
     fi
 fi
 
+for example in examples/explain_*.c; do # nets written in C: they need no model
+    # shellcheck disable=SC2086
+    cc -std=c17 -Wall -Wextra -Werror -o "$dir/net" "$example" $flags || die "$example does not build"
+    LD_LIBRARY_PATH=$libdir "$dir/net" >"$dir/out" || die "$example failed"
+    [ -s "$dir/out" ] || die "$example printed nothing"
+done
+
 program=$dir$prefix/bin/ascribe
 if [ -x "$program" ]; then
     "$program" --version >/dev/null || die "the installed program does not start"
