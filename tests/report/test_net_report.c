@@ -26,9 +26,7 @@ typedef struct sample {
 
 static const char command[] = "ascribe explain net.onnx --labels 'a b\"<.txt'";
 static const asc_class_score top[] = {{1, "dog <b>&", 3.5}, {0, "cat", 1}, {2, NULL, -2}};
-static const char *const columns[] = {"age", "income </script>", "a\x1b[31m",
-                                      "gr\xc3\xb6\xc3\x9f"
-                                      "e"};
+static const char *const columns[] = {"age", "income </script>", "a\x1b[31m", "gr\xc3\xb6\xc3\x9f"};
 
 static void set_values(sample *s) {
     for (int m = 0; m < 2; m++)
@@ -216,8 +214,7 @@ static void test_text(void **state) {
         "        +0.5  \xc2\xb1 0.01       ++++++++++++++++++++++++  age = 0\n"
         "       -0.25  \xc2\xb1 0.02       ------------              income </script> = 1.5\n"
         "           0  \xc2\xb1 0                                    a\\x1b[31m = 3\n"
-        "     unknown  \xc2\xb1 -                                    gr\xc3\xb6\xc3\x9f"
-        "e = 4.5\n"
+        "     unknown  \xc2\xb1 -                                    gr\xc3\xb6\xc3\x9f = 4.5\n"
         "\n"
         "  bytes [1, 20, 3]\n"
         "       score                            feature\n"
