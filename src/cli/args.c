@@ -76,7 +76,18 @@ static int set(cli *c, int o, const char *value, const char *origin) {
     }
     c->value[o] = value;
     c->origin[o] = origin;
+    if (strcmp(origin, "command line") == 0 && c->n_given < (int)(sizeof c->given / sizeof *c->given)) {
+        c->given[c->n_given].option = (cli_option_id)o;
+        c->given[c->n_given++].value = value;
+    }
     return EXIT_DONE;
+}
+
+const char *cli_nth(const cli *c, cli_option_id o, size_t i) {
+    for (int k = 0; k < c->n_given; k++) {
+        if (c->given[k].option == o && i-- == 0) return c->given[k].value;
+    }
+    return NULL;
 }
 
 static int unknown_option(cli_command_id command, const char *name, size_t len) {

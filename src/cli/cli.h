@@ -3,7 +3,8 @@
 #define ASC_CLI_H
 
 #include "ascribe/chat.h"
-#include "ascribe/report.h"
+#include "ascribe/inputs.h"
+#include "ascribe/net_report.h"
 
 /* Exit codes. A stop by Ctrl-C is EXIT_CHECK with the message "stopped". */
 enum { EXIT_DONE = 0, EXIT_CHECK = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_INTERNAL = 4 };
@@ -50,6 +51,11 @@ struct cli {
     cli_command_id command;
     const char *value[N_OPTIONS];  /* NULL = not given; "" for options without argument */
     const char *origin[N_OPTIONS]; /* "command line" or the variable's name */
+    struct {
+        cli_option_id option;
+        const char *value;
+    } given[64]; /* in the order of the command line: options that may be given several times */
+    int n_given;
     const char *operand[2];
     int n_operands;
     asc_ctx *ctx;
@@ -60,6 +66,8 @@ struct cli {
  */
 int cli_parse(cli *c, int argc, char **argv);
 bool cli_has(const cli *c, cli_option_id o);
+/* Value number i of an option that may be given several times; NULL when there are no more. */
+const char *cli_nth(const cli *c, cli_option_id o, size_t i);
 /* Values; `fallback` when not given. EXIT_USAGE and a message when they make no sense. */
 int cli_size(const cli *c, cli_option_id o, size_t fallback, size_t *out);   /* a count */
 int cli_bytes(const cli *c, cli_option_id o, size_t fallback, size_t *out);  /* with K, M, G */
@@ -113,6 +121,38 @@ int cli_prompt_ids(cli *c, const asc_model *m, const cli_prompt *p, int32_t **ou
 
 /* explain_run.c: runs a request and writes what was asked for. */
 int cli_explain(cli *c, asc_model *m, const asc_request *req);
+
+/* explain_net.c: explain for ONNX files. */
+bool cli_is_net(const char *path);
+int cli_explain_net(cli *c);
+
+/* net_args.c: what the options say about a net's inputs, target, baselines and masks. */
+enum { CLI_MAX_PORTS = 16 };
+typedef struct cli_net_args {
+    asc_net *net;
+    asc_array inputs[CLI_MAX_PORTS], baselines[CLI_MAX_PORTS], mask;
+    asc_image picture; /* the one the scores belong to; rgb NULL = none */
+    asc_image_prep prep;
+    size_t picture_input;
+    asc_text *bytes_file;
+    asc_array offsets;
+    asc_table table;
+    asc_text *labels_file, *names_file;
+    const char **labels, **names;
+    size_t n_labels, n_names;
+    const char *sites[CLI_MAX_PORTS];
+    int64_t index[ASC_MAX_RANK], versus[ASC_MAX_RANK], unit[ASC_MAX_RANK], window[2 * ASC_MAX_RANK],
+        stride[2 * ASC_MAX_RANK];
+    double stdev, level[CLI_MAX_PORTS];
+    char neuron_site[512], target_text[256];
+    asc_rule_choice rule;
+    char rule_name[32];
+    asc_class_score top[5];
+    size_t n_top;
+} cli_net_args;
+int cli_net_inputs(cli *c, cli_net_args *a);                       /* inputs, picture, labels, names */
+int cli_net_request(cli *c, cli_net_args *a, asc_attr_request *q); /* everything else */
+void cli_net_args_free(cli *c, cli_net_args *a);
 
 /* help.c, help_pages.c */
 int cli_show_help(cli *c, int command); /* -1 = the overview */

@@ -16,6 +16,9 @@ static int read_baseline(cli *c, asc_request *q) {
     const char *b = c->value[OPT_BASELINE];
     if (b == NULL) return EXIT_DONE;
     if (strncmp(b, "token:", 6) != 0) {
+        if (asc_baseline_from_name(b) < 0)
+            return cli_usage("--baseline is one of auto, remove, eos, pad, zero, mean, token:ID, not '%.60s'",
+                             b);
         q->baseline = (asc_baseline)asc_baseline_from_name(b);
         return EXIT_DONE;
     }
@@ -88,6 +91,16 @@ static int read_request(cli *c, job *j) {
     return read_target(c, j);
 }
 
+/* Options that speak of nets mean nothing for prompts. */
+static int refuse_net_options(const cli *c) {
+    for (int o = 0; o < N_OPTIONS; o++) {
+        if (cli_has(c, (cli_option_id)o) && (strcmp(cli_options[o].group, "Net") == 0 || o == OPT_PNG))
+            return cli_usage("--%s is for ONNX files; '%.200s' is not one by its name", cli_options[o].name,
+                             c->operand[0]);
+    }
+    return EXIT_DONE;
+}
+
 static int check_outputs(cli *c) {
     if (cli_has(c, OPT_JSON) && cli_has(c, OPT_HTML) && strcmp(c->value[OPT_JSON], "-") == 0 &&
         strcmp(c->value[OPT_HTML], "-") == 0)
@@ -102,7 +115,9 @@ static int check_outputs(cli *c) {
 int cmd_explain(cli *c) {
     job j = {0};
     asc_model *m = NULL;
-    int rc = read_request(c, &j);
+    if (cli_is_net(c->operand[0])) return cli_explain_net(c);
+    int rc = refuse_net_options(c);
+    if (rc == EXIT_DONE) rc = read_request(c, &j);
     if (rc == EXIT_DONE) rc = check_outputs(c);
     if (rc == EXIT_DONE) rc = cli_open_context(c);
     if (rc == EXIT_DONE) rc = cli_prompt_read(c, &j.prompt);

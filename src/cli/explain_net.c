@@ -1,0 +1,126 @@
+/* explain_net.c - ascribe explain MODEL.onnx: opens the net, runs the request, writes what was asked for. */
+#include "cli.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Options that speak of prompts. */
+static int refuse_prompt_options(const cli *c) {
+    static const cli_option_id target[] = {OPT_TARGET_IDS, OPT_GENERATE, OPT_VERSUS_IDS,
+                                           OPT_FEATURES,   OPT_WEIGHTS,  OPT_MAX_SECONDS};
+    for (int o = 0; o < N_OPTIONS; o++) {
+        bool prompt = strcmp(cli_options[o].group, "Prompt") == 0;
+        for (size_t i = 0; i < sizeof target / sizeof *target; i++) prompt = prompt || o == (int)target[i];
+        if (prompt && cli_has(c, (cli_option_id)o) && strcmp(c->origin[o], "command line") == 0)
+            return cli_usage("--%s is for language models (GGUF files), '%.200s' is an ONNX file",
+                             cli_options[o].name, c->operand[0]);
+    }
+    return EXIT_DONE;
+}
+
+static int write_document(cli *c, const asc_net_report *r, cli_option_id o) {
+    asc_text *t = NULL;
+    if (!cli_has(c, o)) return EXIT_DONE;
+    asc_status st = asc_text_create(c->ctx, &t);
+    if (st == ASC_OK) {
+        if (o == OPT_JSON)
+            asc_net_report_json(c->ctx, t, r);
+        else
+            asc_net_report_html(c->ctx, t, r);
+        cli_clear_progress();
+        st = asc_text_write(t, c->value[o]);
+    }
+    int rc = st == ASC_OK ? EXIT_DONE : cli_error(c, st);
+    asc_text_destroy(t);
+    return rc;
+}
+
+static bool to_stdout(const cli *c, cli_option_id o) {
+    return cli_has(c, o) && strcmp(c->value[o], "-") == 0;
+}
+
+static void price(asc_text *t, const asc_attribution *r) {
+    asc_text_addf(
+        t,
+        "Would run %llu rows forwards, %llu of them backwards too, with at most %.0f MB of intermediate\n"
+        "values. Nothing was computed but the net's own output (--dry-run).\n",
+        (unsigned long long)r->n_forward, (unsigned long long)r->n_backward,
+        (double)r->predicted_peak_bytes / 1e6);
+    for (size_t i = 0; i < r->n_notes; i++) {
+        asc_text_adds(t, "Note: ");
+        asc_text_wrap(t, r->notes[i], 6, 100);
+    }
+}
+
+static int write_all(cli *c, const asc_net_report *r) {
+    asc_report_style style = cli_style(c);
+    if (r->request->dry_run)
+        price(c->out, r->result);
+    else
+        asc_net_report_text(c->ctx, c->out, r, &style);
+    int rc = write_document(c, r, OPT_JSON);
+    if (rc == EXIT_DONE) rc = write_document(c, r, OPT_HTML);
+    if (rc == EXIT_DONE && cli_has(c, OPT_PNG)) {
+        asc_status st = asc_net_report_png(c->ctx, r, c->value[OPT_PNG]);
+        if (st != ASC_OK) rc = cli_error(c, st);
+    }
+    if (rc == EXIT_DONE && !cli_has(c, OPT_QUIET) && !to_stdout(c, OPT_JSON) && !to_stdout(c, OPT_HTML))
+        rc = cli_flush(c);
+    return rc;
+}
+
+static asc_net_report report_of(cli *c, const cli_net_args *a, const asc_attr_request *q,
+                                const asc_attribution *r) {
+    asc_net_report rep = {.request = q,
+                          .result = r,
+                          .net = a->net,
+                          .model_path = c->operand[0],
+                          .target_text = a->target_text,
+                          .top = a->top,
+                          .n_top = a->n_top};
+    bool at_inputs = q->n_at == 0;
+    if (a->picture.rgb != NULL) {
+        rep.picture = &a->picture;
+        rep.picture_path = c->value[OPT_IMAGE];
+        rep.nhwc = a->prep.nhwc;
+    }
+    if (a->bytes_file != NULL) {
+        asc_view v = asc_text_view(a->bytes_file);
+        rep.bytes = v.ptr;
+        rep.n_bytes = v.len;
+        rep.offsets = a->offsets.data;
+        rep.n_offsets = a->offsets.data != NULL ? (size_t)asc_array_count(&a->offsets) : 0;
+    }
+    if (at_inputs && a->n_names > 0) {
+        rep.feature_names = a->names;
+        rep.n_feature_names = a->n_names;
+    } else if (at_inputs && a->table.names != NULL) {
+        rep.feature_names = (const char *const *)a->table.names;
+        rep.n_feature_names = a->table.n_columns;
+    }
+    return rep;
+}
+
+int cli_explain_net(cli *c) {
+    cli_net_args a = {0};
+    asc_attr_request q;
+    asc_attribution *r = NULL;
+    int rc = refuse_prompt_options(c);
+    if (rc == EXIT_DONE) rc = cli_check_output(c, OPT_JSON);
+    if (rc == EXIT_DONE) rc = cli_check_output(c, OPT_HTML);
+    if (rc == EXIT_DONE) rc = cli_check_output(c, OPT_PNG);
+    if (rc == EXIT_DONE) rc = cli_open_context(c);
+    if (rc != EXIT_DONE) return rc;
+    cli_watch_file(c->operand[0]);
+    asc_status st = asc_onnx_open(c->ctx, c->operand[0], &a.net);
+    if (st != ASC_OK) rc = cli_error(c, st);
+    if (rc == EXIT_DONE) rc = cli_net_inputs(c, &a);
+    if (rc == EXIT_DONE) rc = cli_net_request(c, &a, &q);
+    if (rc == EXIT_DONE && (st = asc_attribute(a.net, &q, &r)) != ASC_OK) rc = cli_error(c, st);
+    if (rc == EXIT_DONE) {
+        asc_net_report rep = report_of(c, &a, &q, r);
+        rc = write_all(c, &rep);
+    }
+    asc_attribution_destroy(c->ctx, r);
+    cli_net_args_free(c, &a);
+    return rc;
+}
