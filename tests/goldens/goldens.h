@@ -13,8 +13,9 @@ typedef struct goldens {
     asc_ctx *ctx;
     asc_model *m; /* the 135M model, opened at first use; NULL when there is no file */
     const char *model_path;
-    const char *device;
+    const char *device, *folder;
     bool quick; /* leave out what takes long */
+    bool verbose; /* print every failure, not the first alone */
     long passed, failed, skipped;
     /* of the file being run */
     long cases, bad;
@@ -40,6 +41,7 @@ void goldens_tokenizer(goldens *g, const asc_json *line);
 void goldens_generate(goldens *g, const asc_json *line);
 void goldens_chat(goldens *g, const asc_json *line);
 void goldens_dequant(goldens *g, const asc_json *line);
+void goldens_captum_config(goldens *g, const asc_json *line);
 void goldens_zoo(goldens *g, const char *folder);
 void goldens_bad_gguf(goldens *g, const char *folder);
 /* False: the model file is not at hand. */

@@ -1,4 +1,4 @@
-/* goldens_main.c - goldens [--model FILE] [--device NAME] [--threads N] [--quick] FOLDER: walks a folder,
+/* goldens_main.c - goldens [--model FILE] [--device NAME] [--threads N] [--quick] [--verbose] FOLDER: walks a folder,
  * runs what it recognises, prints a line per file and `N passed, N failed` at the end. Exit status 1 when
  * something failed or nothing ran. */
 #include "file.h"
@@ -14,12 +14,14 @@
 
 void goldens_fail(goldens *g, const char *fmt, ...) {
     va_list ap;
+    char line[512];
     g->cases++;
     g->bad++;
-    if (g->first[0] != '\0') return;
     va_start(ap, fmt);
-    vsnprintf(g->first, sizeof g->first, fmt, ap);
+    vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
+    if (g->verbose) printf("      %s\n", line);
+    if (g->first[0] == '\0') snprintf(g->first, sizeof g->first, "%s", line);
 }
 
 void goldens_check(goldens *g, double ratio, const char *fmt, ...) {
@@ -27,13 +29,15 @@ void goldens_check(goldens *g, double ratio, const char *fmt, ...) {
     g->cases++;
     if (ratio > g->worst) g->worst = ratio;
     if (ratio <= 1.0) return;
+    char line[512];
     g->bad++;
-    if (g->first[0] != '\0') return;
     va_start(ap, fmt);
-    int n = vsnprintf(g->first, sizeof g->first, fmt, ap);
+    int n = vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
-    if (n >= 0 && (size_t)n < sizeof g->first)
-        snprintf(g->first + n, sizeof g->first - (size_t)n, ": %.3g times the tolerance", ratio);
+    if (n >= 0 && (size_t)n < sizeof line)
+        snprintf(line + n, sizeof line - (size_t)n, ": %.3g times the tolerance", ratio);
+    if (g->verbose) printf("      %s\n", line);
+    if (g->first[0] == '\0') snprintf(g->first, sizeof g->first, "%s", line);
 }
 
 size_t goldens_ids(const asc_json *list, int32_t *out, size_t most) {
@@ -106,9 +110,12 @@ static const struct {
     bool needs_model;
     void (*run)(goldens *g, const asc_json *line);
 } kinds[] = {
-    {"smollm2_attr.jsonl", true, goldens_attr},         {"tokenizer_smollm2.jsonl", true, goldens_tokenizer},
-    {"generate_smollm2.jsonl", true, goldens_generate}, {"chat_smollm2.jsonl", true, goldens_chat},
+    {"smollm2_attr.jsonl", true, goldens_attr},
+    {"tokenizer_smollm2.jsonl", true, goldens_tokenizer},
+    {"generate_smollm2.jsonl", true, goldens_generate},
+    {"chat_smollm2.jsonl", true, goldens_chat},
     {"gguf_dequant.jsonl", false, goldens_dequant},
+    {"captum_config_golden.jsonl", false, goldens_captum_config},
 };
 
 static bool is_dir(const char *path) {
@@ -203,6 +210,8 @@ int main(int argc, char **argv) {
             g.device = argv[++i];
         } else if (strcmp(argv[i], "--threads") == 0 && value) {
             o.n_threads = atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--verbose") == 0) {
+            g.verbose = true;
         } else if (strcmp(argv[i], "--quick") == 0) {
             g.quick = true;
         } else {
@@ -211,7 +220,7 @@ int main(int argc, char **argv) {
     }
     if (folder == NULL || !is_dir(folder)) {
         fprintf(stderr,
-                "usage: goldens [--model FILE] [--device cpu|reference] [--threads N] [--quick] FOLDER\n");
+                "usage: goldens [--model FILE] [--device cpu|reference] [--threads N] [--quick] [--verbose] FOLDER\n");
         return 2;
     }
     if (g.model_path == NULL) g.model_path = getenv("ASC_MODEL"); /* as all tests have it */
@@ -222,6 +231,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "goldens: %s\n", g.ctx != NULL ? asc_error_message(g.ctx) : "out of memory");
         return 4;
     }
+    g.folder = folder;
     walk(&g, folder, "", 0);
     asc_model_close(g.m);
     asc_ctx_destroy(g.ctx);
