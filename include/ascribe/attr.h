@@ -168,6 +168,16 @@ typedef struct asc_method_info {
 } asc_method_info;
 ASC_API const asc_method_info *asc_method_at(size_t i); /* NULL when i is past the last */
 
+typedef struct asc_method_traits {
+    bool prompts, nets;  /* works on language models' prompts; on nets */
+    bool by_gradient;    /* needs a backward pass */
+    bool takes_integers; /* on nets: integer inputs can be attributed to */
+    bool needs_site;     /* on nets: speaks of inner values */
+    bool stochastic;     /* on nets: draws random numbers */
+    bool complete;       /* the scores add up to the change of the value */
+} asc_method_traits;
+ASC_API asc_method_traits asc_method_traits_at(size_t i); /* all false when i is past the last */
+
 /* Names as the command line and JSON have them; -1 / NULL when unknown. */
 ASC_API int asc_features_from_name(const char *name);
 ASC_API const char *asc_features_name(asc_features f);

@@ -11,6 +11,18 @@ const size_t asc_n_methods = sizeof asc_methods / sizeof *asc_methods;
 
 const asc_method_info *asc_method_at(size_t i) { return i < asc_n_methods ? &asc_methods[i]->info : NULL; }
 
+asc_method_traits asc_method_traits_at(size_t i) {
+    if (i >= asc_n_methods) return (asc_method_traits){0};
+    const asc_method *m = asc_methods[i];
+    return (asc_method_traits){.prompts = m->run != NULL,
+                               .nets = m->attribute != NULL,
+                               .by_gradient = m->by_gradient,
+                               .takes_integers = m->takes_integers,
+                               .needs_site = m->needs_site,
+                               .stochastic = m->stochastic,
+                               .complete = m->complete};
+}
+
 static const char *const feature_names[] = {"word", "token", "sentence", "message"};
 static const char *const output_names[] = {"logprob", "prob", "logit"};
 static const char *const baseline_names[] = {"auto", "remove", "eos", "pad", "token", "zero", "mean"};

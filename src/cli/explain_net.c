@@ -100,10 +100,57 @@ static asc_net_report report_of(cli *c, const cli_net_args *a, const asc_attr_re
     return rep;
 }
 
+/* Bytes have no gradient. Methods that need one get the first inner value with one row per byte (its one-hot
+ * code, or its look-up): what they say there, summed over each row, is what they say of the byte. */
+static int choose_site(cli *c, cli_net_args *a, asc_attr_request *q, bool *chosen) {
+    bool takes_bytes = false;
+    *chosen = false;
+    if (q->n_at > 0 || !cli_has(c, OPT_BYTES) || q->method == NULL) return EXIT_DONE;
+    for (size_t i = 0; asc_method_at(i) != NULL; i++) {
+        if (strcmp(asc_method_at(i)->name, q->method) == 0)
+            takes_bytes = asc_method_traits_at(i).takes_integers;
+    }
+    if (takes_bytes) return EXIT_DONE;
+    const asc_shape *in = &a->inputs[0].shape;
+    for (size_t i = 0; asc_net_site(a->net, i) != NULL; i++) {
+        asc_array v = {0};
+        const char *site = asc_net_site(a->net, i);
+        asc_status st = asc_net_run(a->net, a->inputs, q->n_inputs, &site, 1, &v);
+        if (st != ASC_OK) return cli_error(c, st);
+        bool fits = v.elem == ASC_ELEM_F32 && v.shape.rank == in->rank + 1;
+        for (int d = 0; fits && d < in->rank; d++) fits = v.shape.dims[d] == in->dims[d];
+        asc_array_free(c->ctx, &v);
+        if (!fits) continue;
+        a->sites[0] = site;
+        q->at = a->sites;
+        q->n_at = 1;
+        *chosen = true;
+        return EXIT_DONE;
+    }
+    return EXIT_DONE; /* the library's own message says what to do */
+}
+
+/* Sums scores over the last axis, in place. */
+static void sum_rows(asc_scores *s) {
+    int64_t width = s->shape.dims[s->shape.rank - 1], rows = 1;
+    s->shape.rank--;
+    for (int d = 0; d < s->shape.rank; d++) rows *= s->shape.dims[d];
+    for (int64_t i = 0; i < rows; i++) {
+        double sum = 0.0, error = 0.0;
+        for (int64_t k = 0; k < width; k++) {
+            sum += s->data[i * width + k];
+            if (s->error != NULL) error += s->error[i * width + k];
+        }
+        s->data[i] = sum;
+        if (s->error != NULL) s->error[i] = error;
+    }
+}
+
 int cli_explain_net(cli *c) {
     cli_net_args a = {0};
     asc_attr_request q;
     asc_attribution *r = NULL;
+    bool chosen = false;
     int rc = refuse_prompt_options(c);
     if (rc == EXIT_DONE) rc = cli_check_output(c, OPT_JSON);
     if (rc == EXIT_DONE) rc = cli_check_output(c, OPT_HTML);
@@ -115,8 +162,10 @@ int cli_explain_net(cli *c) {
     if (st != ASC_OK) rc = cli_error(c, st);
     if (rc == EXIT_DONE) rc = cli_net_inputs(c, &a);
     if (rc == EXIT_DONE) rc = cli_net_request(c, &a, &q);
+    if (rc == EXIT_DONE) rc = choose_site(c, &a, &q, &chosen);
     if (rc == EXIT_DONE && (st = asc_attribute(a.net, &q, &r)) != ASC_OK) rc = cli_error(c, st);
     if (rc == EXIT_DONE) {
+        if (chosen && !q.dry_run) sum_rows(&r->scores[0]);
         asc_net_report rep = report_of(c, &a, &q, r);
         rc = write_all(c, &rep);
     }

@@ -14,7 +14,7 @@ typedef struct goldens {
     asc_model *m; /* the 135M model, opened at first use; NULL when there is no file */
     const char *model_path;
     const char *device, *folder;
-    bool quick; /* leave out what takes long */
+    bool quick;   /* leave out what takes long */
     bool verbose; /* print every failure, not the first alone */
     long passed, failed, skipped;
     /* of the file being run */

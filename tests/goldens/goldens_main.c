@@ -1,6 +1,6 @@
-/* goldens_main.c - goldens [--model FILE] [--device NAME] [--threads N] [--quick] [--verbose] FOLDER: walks a folder,
- * runs what it recognises, prints a line per file and `N passed, N failed` at the end. Exit status 1 when
- * something failed or nothing ran. */
+/* goldens_main.c - goldens [--model FILE] [--device NAME] [--threads N] [--quick] [--verbose] FOLDER: walks a
+ * folder, runs what it recognises, prints a line per file and `N passed, N failed` at the end. Exit status 1
+ * when something failed or nothing ran. */
 #include "file.h"
 #include "goldens.h"
 #include <dirent.h>
@@ -219,8 +219,8 @@ int main(int argc, char **argv) {
         }
     }
     if (folder == NULL || !is_dir(folder)) {
-        fprintf(stderr,
-                "usage: goldens [--model FILE] [--device cpu|reference] [--threads N] [--quick] [--verbose] FOLDER\n");
+        fprintf(stderr, "usage: goldens [--model FILE] [--device cpu|reference] [--threads N] [--quick] "
+                        "[--verbose] FOLDER\n");
         return 2;
     }
     if (g.model_path == NULL) g.model_path = getenv("ASC_MODEL"); /* as all tests have it */
