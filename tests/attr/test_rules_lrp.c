@@ -340,6 +340,35 @@ static void products_conserve(void **state) {
     test_ctx_end(ctx);
 }
 
+/* A mask of minus infinity leaves no NaN behind. */
+static asc_tensor *masked(asc_ctx *ctx, asc_tensor *x) {
+    const double mask[3] = {0, -INFINITY, 0};
+    asc_tensor *p = asc_softmax(ctx, asc_add(ctx, x, asc_from_f64(ctx, ASC_SHAPE(3), mask)));
+    return asc_slice(ctx, asc_mul(ctx, p, x), 1, 0, 1);
+}
+
+static void masks_are_harmless(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("reference", "deferred");
+    double r[3], m[3], sum = 0;
+    run(ctx, asc_rules_init_lrp, &(asc_rule_options){0}, masked, ASC_SHAPE(1, 3), ONE_TWO_THREE, r);
+    for (int i = 0; i < 3; i++) assert_true(isfinite(r[i]));
+    asc_rules rules;
+    asc_scope_begin(ctx);
+    assert_ok(ctx, asc_rules_init_deep_lift(ctx, &(asc_rule_options){0}, &rules));
+    asc_tensor *x = asc_from_f64(ctx, ASC_SHAPE(1, 3), ONE_TWO_THREE),
+               *x0 = asc_full(ctx, ASC_SHAPE(1, 3), 0), *g;
+    asc_tensor *y = masked(ctx, x), *y0 = masked(ctx, x0);
+    asc_grad_paired(ctx, &rules.grad, y, y0, NULL, &x, &x0, 1, &g);
+    assert_ok(ctx, asc_read_f64(ctx, g, m, 3));
+    for (int i = 0; i < 3; i++) sum += m[i] * ONE_TWO_THREE[i];
+    assert_near(m[1], 0, 0);
+    assert_near(sum, 1 / (1 + exp(2)), 1e-13);
+    asc_rules_deinit(&rules);
+    assert_ok(ctx, asc_scope_end(ctx));
+    test_ctx_end(ctx);
+}
+
 /* ---- choices and sums ---- */
 
 static void bad_choices(void **state) {
@@ -422,17 +451,12 @@ static void sums_at_sites(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(landmarks_simple),
-        cmocka_unit_test(landmarks_conv),
-        cmocka_unit_test(landmarks_other),
-        cmocka_unit_test(formulas),
-        cmocka_unit_test(formula_alpha_beta),
-        cmocka_unit_test(epsilon_is_input_times_gradient),
-        cmocka_unit_test(folding_changes_nothing),
-        cmocka_unit_test(products_conserve),
-        cmocka_unit_test(bad_choices),
-        cmocka_unit_test(choices_by_depth),
-        cmocka_unit_test(sums_at_sites),
+        cmocka_unit_test(landmarks_simple),        cmocka_unit_test(landmarks_conv),
+        cmocka_unit_test(landmarks_other),         cmocka_unit_test(formulas),
+        cmocka_unit_test(formula_alpha_beta),      cmocka_unit_test(epsilon_is_input_times_gradient),
+        cmocka_unit_test(folding_changes_nothing), cmocka_unit_test(products_conserve),
+        cmocka_unit_test(masks_are_harmless),      cmocka_unit_test(bad_choices),
+        cmocka_unit_test(choices_by_depth),        cmocka_unit_test(sums_at_sites),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,7 +98,9 @@ void asc_lrp_softmax(asc_vjp_args *a) {
         return;
     }
     asc_tensor *rest = asc_sub(ctx, a->g, asc_mul(ctx, a->y, asc_row_sum(ctx, a->g)));
-    a->gin[0] = asc_mul(ctx, a->in[0], rest);
+    /* Masked entries, -inf, have no share: -inf times 0 is not 0. */
+    asc_tensor *seen = asc_where(ctx, a->y, a->in[0], asc_rule_const(ctx, 0));
+    a->gin[0] = asc_mul(ctx, seen, rest);
 }
 
 /* y = (x - mean) r w + b (RMS: without mean and b), with r = 1 / sqrt(var + eps) held fixed: linear in x, the
