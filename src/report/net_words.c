@@ -114,7 +114,8 @@ void asc_net_sum_words(asc_text *t, const asc_net_sheet *rep, const asc_attribut
 }
 
 void asc_net_error_words(asc_text *t, const asc_attribution *r) {
-    if (!isfinite(r->error_bound))
+    bool known = isfinite(r->error_bound) && (r->error_bound > 0 || r->converged);
+    if (!known)
         asc_text_adds(t, "not estimated for this method");
     else if (r->stochastic)
         asc_text_addf(t, "sampled: the largest standard error of a score is %.3g", r->error_bound);

@@ -43,11 +43,11 @@ static void put_summary(asc_text *t, const asc_heat *heat) {
                           extreme[s], (long long)(at[s] / heat->cols), (long long)(at[s] % heat->cols));
 }
 
-/* Cut to the cell: about 7.5 units a letter. */
+/* Cut to the cell: about 6.7 units a letter. */
 static void put_label(asc_text *t, double x, double y, double width, const asc_heat *heat) {
     char cut[80];
     const char *s = heat == NULL ? "input" : heat->label != NULL ? heat->label : "scores";
-    size_t n = 0, len = strlen(s), most = (size_t)(width / 7.5);
+    size_t n = 0, len = strlen(s), most = (size_t)(width / 6.7);
     if (len <= most) {
         asc_svg_text(t, x, y, "start", 13, s);
         return;

@@ -157,6 +157,25 @@ static void test_damaged(void **state) {
     test_ctx_end(ctx);
 }
 
+/* An end marker in the middle of the pixels: the rest would be grey. */
+static void test_early_end(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
+    static const char *const files[] = {"q75_420.jpg", "grey.jpg", "cmyk.jpg"};
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+        size_t n;
+        asc_image im;
+        char *data = text_of(ctx, files[f], &n);
+        n -= 200;
+        data[n - 2] = (char)0xff;
+        data[n - 1] = (char)0xd9;
+        assert_int_equal(asc_image_decode(ctx, data, n, NULL, &im), ASC_DATA_LOSS);
+        assert_non_null(strstr(asc_error_message(ctx), "damaged JPEG picture, at row "));
+        asc_free(ctx, data);
+    }
+    test_ctx_end(ctx);
+}
+
 static void put32(unsigned char *p, uint32_t v) {
     for (int i = 0; i < 4; i++) p[i] = (unsigned char)(v >> (24 - 8 * i));
 }
@@ -301,10 +320,11 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),        cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_truncated),    cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_absurd_sizes), cmocka_unit_test(test_refused_options),
-        cmocka_unit_test(test_write),        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_cases),         cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_truncated),     cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_absurd_sizes),  cmocka_unit_test(test_refused_options),
+        cmocka_unit_test(test_write),         cmocka_unit_test(test_early_end),
+        cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,9 +70,10 @@ static void test_superpixels(void **state) {
         int noise;
         int64_t wanted;
         double impure; /* share of pixels in a region of another colour, at most */
-    } rows[] = {{quarters, 0, 40, 0},  {quarters, 12, 40, 0.002}, {disc, 0, 60, 0},
-                {disc, 12, 60, 0.004}, {stripes, 0, 150, 0.01},   {plain, 12, 30, 0},
-                {quarters, 0, 4, 0.2}, {plain, 0, 1, 0}};
+    } rows[] = {{quarters, 0, 40, 0},     {quarters, 12, 40, 0.002}, {disc, 0, 60, 0},
+                {disc, 12, 60, 0.004},    {stripes, 0, 150, 0.001},  {stripes, 0, 80, 0.002},
+                {stripes, 20, 80, 0.002}, {plain, 12, 30, 0},        {quarters, 0, 4, 0.2},
+                {plain, 0, 1, 0}};
     const int64_t w = 101, h = 67;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         asc_image im = painted(ctx, w, h, rows[i].part, rows[i].noise);
