@@ -44,4 +44,7 @@ ASC_MUST_USE asc_status asc_over_background(asc_task *t, asc_status (*attribute)
 /* Rows of that distribution; 1 = there is none. */
 size_t asc_n_background(const asc_task *t);
 
+/* shapley_values.c: exact Shapley values from all sets of features, at most 20 of them. */
+ASC_MUST_USE asc_status asc_shapley_all_sets(asc_task *t);
+
 #endif

@@ -5,20 +5,30 @@
  *
  * phi = D/M + H u: D is the change, H an orthonormal basis of the vectors that add up to 0 (all columns but
  * the first of a Householder reflection that maps (1..1) to a multiple of e_1), u is free. */
+#include "hash.h"
 #include "least_squares.h"
 #include "sampled_sets.h"
 #include <math.h>
+#include <stdlib.h>
 
 static const double CAPTUM_WEIGHT = 1e6; /* of the full and the empty set, as in Captum */
+
+/* A set or its complement, told apart by sign: the one with feature 0 has +1. */
+typedef struct shap_key {
+    uint64_t hash;
+    size_t set;
+} shap_key;
 
 typedef struct shap_job {
     asc_sets s;
     asc_task *t;
     bool paired;
-    double *w;       /* [sets] kernel weights; NULL = 1 (drawn by them) */
-    double *x, *res; /* [sets, m - 1] sqrt(w) Z H; [sets] right side, residuals */
-    double *gain;    /* [sets, m] H (X'X)^-1 x of each set; NULL when the rank is short */
-    double *u, *phi; /* [m] */
+    double *w;        /* [sets] kernel weights; NULL = 1 (drawn by them) */
+    double *x, *res;  /* [sets, m - 1] sqrt(w) Z H; [sets] right side, residuals */
+    double *gain;     /* [sets, m] H (X'X)^-1 x of each set; NULL when the rank is short */
+    double *leverage; /* [sets] x' (X'X)^-1 x, behind gain */
+    double *u, *phi;  /* [m] */
+    shap_key *keys;   /* [sets], equal ones side by side */
     asc_lsq f;
     bool short_of_sets;
 } shap_job;
@@ -79,6 +89,31 @@ static asc_status draw_all(shap_job *j) {
     return ASC_OK;
 }
 
+static int by_hash(const void *a, const void *b) {
+    const shap_key *x = a, *y = b;
+    if (x->hash != y->hash) return x->hash < y->hash ? -1 : 1;
+    return (x->set > y->set) - (x->set < y->set);
+}
+
+static double sign_of(const shap_job *j, size_t k) { return j->s.present[k * j->s.m] != 0 ? 1.0 : -1.0; }
+
+/* Sorts the first n sets so that repetitions of a set, and its complement, lie side by side. */
+static asc_status find_repeats(shap_job *j, size_t n) {
+    size_t m = j->s.m;
+    uint8_t *set = asc_calloc(j->t->ctx, ASC_MEM_GENERAL, m, 1);
+    asc_free(j->t->ctx, j->keys);
+    j->keys = asc_calloc(j->t->ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->keys);
+    for (size_t k = 0; set != NULL && j->keys != NULL && k < n; k++) {
+        const uint8_t *z = j->s.present + k * m;
+        for (size_t g = 0; g < m; g++) set[g] = z[g] == z[0];
+        j->keys[k] = (shap_key){asc_hash64(set, m, 0), k};
+    }
+    bool ok = set != NULL && j->keys != NULL;
+    if (ok) qsort(j->keys, n, sizeof *j->keys, by_hash);
+    asc_free(j->t->ctx, set);
+    return ok ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
+}
+
 /* The design, its factors and (rank permitting) each set's pull on the scores, for the first n sets. */
 static asc_status prepare(void *self, size_t n) {
     shap_job *j = self;
@@ -100,31 +135,39 @@ static asc_status prepare(void *self, size_t n) {
     asc_free(j->t->ctx, j->gain);
     j->gain = NULL;
     if (s->exact || j->short_of_sets || clusters < m) return ASC_OK;
-    j->gain = asc_calloc(j->t->ctx, ASC_MEM_GENERAL, n * m, sizeof *j->gain);
+    j->gain = asc_calloc(j->t->ctx, ASC_MEM_GENERAL, n * (m + 1), sizeof *j->gain);
     if (j->gain == NULL) return ASC_RESOURCE_EXHAUSTED;
+    j->leverage = j->gain + n * m;
     for (size_t k = 0; k < n; k++) {
         for (size_t g = 0; g + 1 < m; g++) j->u[g] = j->x[k * (m - 1) + g];
         asc_lsq_normal_solve(&j->f, j->u);
+        for (size_t g = 0; g + 1 < m; g++) j->leverage[k] += j->x[k * (m - 1) + g] * j->u[g];
         expand(m, j->u, j->gain + k * m);
     }
-    return ASC_OK;
+    return find_repeats(j, n);
 }
 
-/* Standard errors by the sandwich formula, pairs as clusters: their halves are not independent. */
+/* Standard errors by the sandwich formula. A set, its complement (x and -x in the fit) and repetitions of
+ * both are one cluster: the net is no random variable, so they say nothing new about each other. Residuals
+ * are divided by 1 - leverage (HC2, MacKinnon and White 1985): a cluster that alone decides a score fits
+ * itself, and the error of that score is not known. */
 static void standard_errors(const shap_job *j, size_t n, double *error) {
-    size_t m = j->s.m, step = j->paired ? 2 : 1, clusters = (n + step - 1) / step;
+    size_t m = j->s.m;
     for (size_t g = 0; g < m; g++) error[g] = j->gain != NULL ? 0.0 : (double)NAN;
-    if (j->gain == NULL) return;
-    for (size_t k = 0; k < n; k += step) {
-        bool two = step == 2 && k + 1 < n;
+    for (size_t a = 0, b; j->gain != NULL && a < n; a = b) {
+        size_t first = j->keys[a].set;
+        double r = 0.0, rest = 1.0;
+        for (b = a; b < n && j->keys[b].hash == j->keys[a].hash; b++) {
+            r += sign_of(j, j->keys[b].set) * j->res[j->keys[b].set];
+            rest -= j->leverage[j->keys[b].set];
+        }
         for (size_t g = 0; g < m; g++) {
-            double d =
-                j->gain[k * m + g] * j->res[k] + (two ? j->gain[(k + 1) * m + g] * j->res[k + 1] : 0.0);
-            error[g] += d * d;
+            double pull = fabs(j->gain[first * m + g]);
+            if (rest > 1e-9) error[g] += pull * r * pull * r / rest;
+            if (!(rest > 1e-9) && pull > 1e-9) error[g] = (double)NAN;
         }
     }
-    double more = (double)clusters / (double)(clusters - (m - 1));
-    for (size_t g = 0; g < m; g++) error[g] = sqrt(error[g] * more);
+    for (size_t g = 0; j->gain != NULL && g < m; g++) error[g] = sqrt(error[g]);
 }
 
 static asc_status fit(void *self, size_t e, size_t n) {
@@ -262,6 +305,7 @@ done:
     asc_free(t->ctx, j.x);
     asc_free(t->ctx, j.res);
     asc_free(t->ctx, j.gain);
+    asc_free(t->ctx, j.keys);
     asc_free(t->ctx, j.u);
     return st;
 }

@@ -94,7 +94,8 @@ static double variance(const order_job *j, size_t i, size_t used) {
     if (used > 1) single = fmax(j->sum2[i] - s * mean * mean, 0.0) / (s - 1.0);
     if (!j->paired) return used > 1 ? single / s : (double)NAN;
     if (used < 4) return (double)NAN;
-    double rest = used % 2 == 1 ? single : 0.0, of_pairs = 2.0 * mean;
+    bool odd = used % 2 == 1; /* the odd one out is still in half */
+    double rest = odd ? single : 0.0, of_pairs = (j->sum[i] - (odd ? j->half[i] : 0.0)) / n;
     double pair = fmax(j->pair2[i] - n * of_pairs * of_pairs, 0.0) / (n - 1.0);
     return (n * pair + rest) / (s * s);
 }
@@ -146,7 +147,9 @@ static void finish(order_job *j) {
         for (size_t i = e * j->n_out * j->m; i < (e + 1) * j->n_out * j->m; i++) {
             double v = variance(j, i, j->used[e]);
             j->sum[i] /= (double)j->used[e];
-            double floor_ = asc_task_value_noise(j->t, fabs(j->sum[i]));
+            size_t eo = i / j->m;
+            double floor_ =
+                asc_task_value_noise(j->t, fmax(fabs(j->t->r->value[eo]), fabs(j->t->r->baseline_value[eo])));
             j->sum2[i] = v >= 0.0 ? fmax(sqrt(v), floor_) : (double)NAN;
         }
     }
@@ -178,12 +181,22 @@ static asc_status alloc(order_job *j) {
     return all ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
 }
 
+/* Orders, and whether all sets are at most as many rows. */
+static size_t n_orders(const asc_task *t, bool *exact) {
+    size_t samples = t->req->samples > 0 ? t->req->samples : t->method->samples, m = t->n_features;
+    *exact = !t->req->compat_captum && m > 1 && m < 20 &&
+             ldexp(1.0, (int)m) <= (double)samples * (double)(m - 1) + 2.0;
+    return samples;
+}
+
 static asc_status at_baseline(asc_task *t) {
     order_job j = {.t = t, .paired = !t->req->compat_captum};
     asc_status st;
     ASC_TRY(asc_coalition_begin(t, &j.n_out));
     j.m = t->n_features;
-    j.samples = t->req->samples > 0 ? t->req->samples : t->method->samples;
+    bool exact;
+    j.samples = n_orders(t, &exact);
+    if (exact) return asc_shapley_all_sets(t);
     ASC_TRY(alloc(&j));
     ASC_TRY(asc_coalition_empty(t, j.n_out));
     if (j.m < 2) {
@@ -213,9 +226,10 @@ done:
 static asc_status attribute(asc_task *t) { return asc_over_background(t, at_baseline); }
 
 static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
-    double samples = (double)(t->req->samples > 0 ? t->req->samples : t->method->samples);
+    bool exact;
+    double samples = (double)n_orders(t, &exact);
     double between = t->n_features > 1 ? (double)t->n_features - 1.0 : 0.0;
-    *n_forward = samples * between + 2.0;
+    *n_forward = exact ? ldexp(1.0, (int)t->n_features) + 1.0 : samples * between + 2.0;
     *n_forward *= (double)asc_n_background(t);
     *n_gradient = 0.0;
 }
@@ -230,12 +244,13 @@ const asc_method asc_method_shapley_value_sampling = {
              "Castro, Gomez, Tejada, Polynomial calculation of the Shapley value based on sampling, 2009; "
              "reversed pairs: Mitchell et al., Sampling Permutations for Shapley Value Estimation, JMLR 2022",
          .axioms = "completeness, dummy; symmetry, linearity in expectation; additive functions exactly",
-         .cost = "samples x (n features - 1) + 2 forward passes",
+         .cost =
+             "samples x (n features - 1) + 2 forward passes (2^M + 1 for M features if that is fewer: exact)",
          .options =
              "samples (default 25), tolerance, baselines (also many rows: a mean over them), masks, at, seed",
          .differences =
              "every second order is the reverse of the one before (--compat captum: all independent); "
-             "standard errors; stops at the tolerance"},
+             "all sets instead when they cost no more; standard errors; stops at the tolerance"},
     .complete = true,
     .stochastic = true,
     .takes_rows = true,

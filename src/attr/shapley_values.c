@@ -39,7 +39,7 @@ static asc_status sink(void *self, size_t row, const asc_row_result *x) {
     return ASC_OK;
 }
 
-static asc_status at_baseline(asc_task *t) {
+asc_status asc_shapley_all_sets(asc_task *t) {
     set_job j = {.t = t};
     asc_status st;
     ASC_TRY(asc_coalition_begin(t, &j.n_out));
@@ -74,6 +74,7 @@ static asc_status at_baseline(asc_task *t) {
     ASC_TRY(asc_coalition_publish(t, j.n_out, j.scores, j.noise));
     ASC_TRY(asc_coalition_delta(t, j.n_out, j.scores));
     t->r->converged = true;
+    t->r->stochastic = false;
 done:
     asc_free(t->ctx, j.scores);
     asc_free(t->ctx, j.noise);
@@ -81,7 +82,7 @@ done:
     return st;
 }
 
-static asc_status attribute(asc_task *t) { return asc_over_background(t, at_baseline); }
+static asc_status attribute(asc_task *t) { return asc_over_background(t, asc_shapley_all_sets); }
 
 static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
     *n_forward = ldexp(1.0, (int)(t->n_features < 1000 ? t->n_features : 1000)) + 1.0;

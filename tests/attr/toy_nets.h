@@ -52,15 +52,16 @@ static inline float toy_number(uint64_t i) {
 }
 
 enum { TOY_IN = 6, TOY_HIDDEN = 10, TOY_OUT = 3 };
-/* tanh(x W + b) V: 6 -> 10 -> 3, nothing additive about it. */
+/* tanh(x W + b) V: 6 (or up to 16, as the input is) -> 10 -> 3, nothing additive about it. */
 static inline void toy_mlp(asc_frame *f, void *self, asc_tensor *const *in, asc_tensor **out) {
     asc_ctx *ctx = asc_frame_ctx(f);
-    float w[TOY_HIDDEN * TOY_IN], b[TOY_HIDDEN], v[TOY_OUT * TOY_HIDDEN];
+    float w[TOY_HIDDEN * 16], b[TOY_HIDDEN], v[TOY_OUT * TOY_HIDDEN];
     (void)self;
-    for (int i = 0; i < TOY_HIDDEN * TOY_IN; i++) w[i] = toy_number((uint64_t)i);
+    int64_t width = asc_tensor_shape(in[0]).dims[1];
+    for (int i = 0; i < TOY_HIDDEN * width; i++) w[i] = toy_number((uint64_t)i);
     for (int i = 0; i < TOY_HIDDEN; i++) b[i] = toy_number(1000 + (uint64_t)i);
     for (int i = 0; i < TOY_OUT * TOY_HIDDEN; i++) v[i] = toy_number(2000 + (uint64_t)i);
-    asc_tensor *x = asc_matmul(ctx, in[0], asc_from_f32(ctx, ASC_SHAPE(TOY_HIDDEN, TOY_IN), w), false, true);
+    asc_tensor *x = asc_matmul(ctx, in[0], asc_from_f32(ctx, ASC_SHAPE(TOY_HIDDEN, width), w), false, true);
     x = asc_site(f, "hidden", asc_tanh(ctx, asc_add(ctx, x, asc_from_f32(ctx, ASC_SHAPE(TOY_HIDDEN), b))));
     out[0] = asc_matmul(ctx, x, asc_from_f32(ctx, ASC_SHAPE(TOY_OUT, TOY_HIDDEN), v), false, true);
 }
