@@ -209,8 +209,7 @@ int main(int argc, char **argv) {
     for (int back = 0; back < 2; back++) {
         total sum = {0};
         for (int i = 0; i < N_LAYERS; i++)
-            if ((back == 0 || layers[i].c > 3) && (only < 0 || only == i))
-                measure(&layers[i], batch, threads, repeats, back != 0, peers, &sum);
+            if (only < 0 || only == i) measure(&layers[i], batch, threads, repeats, back != 0, peers, &sum);
         printf("%s, the whole net: of the peak ours %.2f", back ? "backward" : "forward",
                sum.peak_ns / sum.ns[OURS]);
         if (peers)

@@ -22,7 +22,7 @@ enum {
     CONV_MAX_ROWS = 512, /* of a unit: 393 KB of sums */
     CONV_PIECE_FLOATS = (sizeof(conv_pieces) + 63) / 64 * 16,
     CONV_FLOATS = CONV_DEPTH * CONV_SLAB + CONV_MAX_ROWS * CONV_WIDTH + CONV_MAX_SLABS * CONV_PIECE_FLOATS,
-    CONV_MIN_ROWS = 4
+    CONV_MIN_ROWS = CONV_DIRECT_ROWS + 1
 };
 
 typedef struct conv_tile {

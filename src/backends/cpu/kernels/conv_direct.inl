@@ -7,9 +7,12 @@
 #include "conv_fill.inl"
 
 enum {
-    CONV_CHUNK = 512,  /* positions of a row at once: stays in the first-level cache */
-    CONV_AT_ONCE = 4,  /* vectors */
-    CONV_ROW_TAPS = 64 /* longer rows of taps go the slower way */
+    CONV_CHUNK = 512,     /* positions of a row at once: stays in the first-level cache */
+    CONV_DIRECT_ROWS = 3, /* of the weight, at most */
+    CONV_BAND = 16,       /* rows of positions that are a thread's unit of work */
+    CONV_AHEAD = 2,       /* channels */
+    CONV_AT_ONCE = 4,     /* vectors */
+    CONV_ROW_TAPS = 64    /* longer rows of taps go the slower way */
 };
 
 /* acc[i] += w x[i step] */
@@ -101,11 +104,18 @@ static void conv_row_taps_find(const asc_conv_job *j, int64_t begin, conv_row_ta
     }
 }
 
-/* One chunk of one row; step: of the reads, known when compiled. */
+/* One chunk of one row of positions, for `rows` rows of the weight; step: of the reads. Both known when
+ * compiled where it matters. */
 VEC_INLINE void conv_direct_step(const asc_conv_job *j, const float *x, const float *w, const int64_t *o,
-                                 const conv_row_taps *r, float bias, float *to, const int64_t step) {
-    vf acc[CONV_AT_ONCE];
-    for (int v = 0; v < CONV_AT_ONCE; v++) acc[v] = vzero();
+                                 const conv_row_taps *r, const float *bias, float *to, const int rows,
+                                 const int64_t step) {
+    vf acc[CONV_DIRECT_ROWS][CONV_AT_ONCE];
+    const int64_t fetch = r->n * j->step[2] + 16;
+    VEC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        VEC_UNROLL
+        for (int v = 0; v < CONV_AT_ONCE; v++) acc[i][v] = vzero();
+    }
     for (int64_t c = 0; c < j->c; c++, x += j->src_plane)
         for (int64_t t0 = 0; t0 < j->n_taps[0]; t0++) {
             const int64_t i0 = o[0] * j->step[0] + j->off[0] + t0 * j->off_step[0];
@@ -113,17 +123,20 @@ VEC_INLINE void conv_direct_step(const asc_conv_job *j, const float *x, const fl
                 const int64_t i1 = o[1] * j->step[1] + j->off[1] + t1 * j->off_step[1];
                 if (i0 < 0 || i0 >= j->src[0] || i1 < 0 || i1 >= j->src[1]) continue;
                 const float *row = x + (i0 * j->src[1] + i1) * j->src[2];
+                if (c + CONV_AHEAD < j->c) /* planes are far apart: the processor does not see it coming */
+                    for (int64_t k = 0; k < fetch; k += 16)
+                        __builtin_prefetch(row + CONV_AHEAD * j->src_plane + r->p[0][0].at + k, 0, 3);
                 for (int64_t t = 0; t < j->n_taps[2]; t++) {
-                    const vf wv = vset1(w[t]);
-                    if (step == 1 && r->whole[t]) {
+                    const bool whole = step == 1 && r->whole[t];
+                    const float *from = row + r->p[t][0].at;
+                    VEC_UNROLL
+                    for (int v = 0; v < CONV_AT_ONCE; v++) {
+                        if (!whole && v >= r->vecs) break;
+                        const vf xv =
+                            whole ? vload(from + v * VW) : conv_read(vzero(), row, &r->p[t][v], step);
                         VEC_UNROLL
-                        for (int v = 0; v < CONV_AT_ONCE; v++)
-                            acc[v] = vfma(wv, vload(row + r->p[t][0].at + v * VW), acc[v]);
-                    } else {
-                        VEC_UNROLL
-                        for (int v = 0; v < CONV_AT_ONCE; v++)
-                            if (v < r->vecs)
-                                acc[v] = vfma(wv, conv_read(vzero(), row, &r->p[t][v], step), acc[v]);
+                        for (int i = 0; i < rows; i++)
+                            acc[i][v] = vfma(vset1(w[i * j->k + t]), xv, acc[i][v]);
                     }
                 }
             }
@@ -131,50 +144,83 @@ VEC_INLINE void conv_direct_step(const asc_conv_job *j, const float *x, const fl
     float out[CONV_AT_ONCE * VW];
     const bool dense = j->dst_step[2] == 1;
     VEC_UNROLL
-    for (int v = 0; v < CONV_AT_ONCE; v++) {
-        const int64_t n = r->n - v * VW;
-        acc[v] = acc[v] + vset1(bias);
-        if (!dense)
-            vstore(out + v * VW, acc[v]);
-        else if (n >= VW)
-            vstore(to + v * VW, acc[v]);
-        else if (n > 0)
-            vstoren(to + v * VW, acc[v], n);
+    for (int i = 0; i < rows; i++) {
+        float *y = to + i * j->dst_plane;
+        VEC_UNROLL
+        for (int v = 0; v < CONV_AT_ONCE; v++) {
+            const int64_t n = r->n - v * VW;
+            const vf sum = acc[i][v] + vset1(bias != NULL ? bias[i] : 0.0f);
+            if (!dense)
+                vstore(out + v * VW, sum);
+            else if (n >= VW)
+                vstore(y + v * VW, sum);
+            else if (n > 0)
+                vstoren(y + v * VW, sum, n);
+        }
+        for (int64_t k = 0; k < r->n && !dense; k++) y[k * j->dst_step[2]] = out[k];
     }
-    for (int64_t i = 0; i < r->n && !dense; i++) to[i * j->dst_step[2]] = out[i];
+}
+
+#define CONV_DIRECT_CASE(rows)                                                                               \
+    case rows:                                                                                               \
+        if (j->step[2] == 1)                                                                                 \
+            conv_direct_step(j, x, w, o, taps, bias, to, rows, 1);                                           \
+        else if (j->step[2] == 2)                                                                            \
+            conv_direct_step(j, x, w, o, taps, bias, to, rows, 2);                                           \
+        else                                                                                                 \
+            conv_direct_step(j, x, w, o, taps, bias, to, rows, j->step[2]);                                  \
+        break;
+
+static void conv_direct_chunk(const asc_conv_job *j, const float *x, const float *w, const int64_t *o,
+                              const conv_row_taps *taps, const float *bias, float *to) {
+    switch (j->m) {
+        CONV_DIRECT_CASE(1)
+        CONV_DIRECT_CASE(2)
+        CONV_DIRECT_CASE(3)
+    default:
+        break;
+    }
+}
+
+/* Rows of positions [first, end) of one group of one example. */
+static void conv_direct_rows(const asc_conv_job *j, int64_t b, int64_t g, int64_t first, int64_t end) {
+    const float *x = j->x + (b * j->groups + g) * j->c * j->src_plane, *w = j->w + g * j->m * j->k,
+                *bias = j->bias != NULL ? j->bias + g * j->m : NULL;
+    float *y = j->y + (b * j->groups + g) * j->m * j->dst_plane;
+    conv_row_taps taps;
+    for (int64_t begin = 0; begin < j->grid[2]; begin += taps.n) {
+        conv_row_taps_find(j, begin, &taps);
+        for (int64_t r = first; r < end; r++) {
+            const int64_t o[2] = {r / j->grid[1], r % j->grid[1]};
+            conv_direct_chunk(j, x, w, o, &taps, bias, conv_direct_to(j, y, o, begin));
+        }
+    }
 }
 
 static void conv_direct_unit(void *self, int64_t u, int thread) {
     (void)thread;
     const asc_conv_job *j = self;
+    const int64_t rows = j->grid[0] * j->grid[1], bands = asc_kceil(rows, CONV_BAND), bg = u / bands,
+                  first = u % bands * CONV_BAND;
+    conv_direct_rows(j, bg / j->groups, bg % j->groups, first, asc_kmin(first + CONV_BAND, rows));
+}
+
+/* Many taps in a row: one row of the weight at a time. */
+static void conv_direct_long_unit(void *self, int64_t u, int thread) {
+    (void)thread;
+    const asc_conv_job *j = self;
     const int64_t r = u % (j->groups * j->m), b = u / (j->groups * j->m), g = r / j->m;
-    const float *x = j->x + (b * j->groups + g) * j->c * j->src_plane, *w = j->w + r * j->k,
-                bias = j->bias != NULL ? j->bias[r] : 0.0f;
-    float *y = j->y + u * j->dst_plane;
-    if (j->n_taps[2] > CONV_ROW_TAPS) {
-        conv_direct_long(j, x, w, y, bias);
-        return;
-    }
-    conv_row_taps taps;
-    int64_t o[2];
-    for (int64_t begin = 0; begin < j->grid[2]; begin += taps.n) {
-        conv_row_taps_find(j, begin, &taps);
-        for (o[0] = 0; o[0] < j->grid[0]; o[0]++)
-            for (o[1] = 0; o[1] < j->grid[1]; o[1]++) {
-                float *to = conv_direct_to(j, y, o, begin);
-                if (j->step[2] == 1)
-                    conv_direct_step(j, x, w, o, &taps, bias, to, 1);
-                else if (j->step[2] == 2)
-                    conv_direct_step(j, x, w, o, &taps, bias, to, 2);
-                else
-                    conv_direct_step(j, x, w, o, &taps, bias, to, j->step[2]);
-            }
-    }
+    conv_direct_long(j, j->x + (b * j->groups + g) * j->c * j->src_plane, j->w + r * j->k,
+                     j->y + u * j->dst_plane, j->bias != NULL ? j->bias[r] : 0.0f);
 }
 
 static void conv_direct(const asc_conv_job *j, int threads) {
     asc_conv_job copy = *j;
-    asc_kpar(j->batch * j->groups * j->m, threads, false, conv_direct_unit, &copy);
+    if (j->n_taps[2] > CONV_ROW_TAPS)
+        asc_kpar(j->batch * j->groups * j->m, threads, false, conv_direct_long_unit, &copy);
+    else
+        asc_kpar(j->batch * j->groups * asc_kceil(j->grid[0] * j->grid[1], CONV_BAND), threads, false,
+                 conv_direct_unit, &copy);
 }
 
 #endif
