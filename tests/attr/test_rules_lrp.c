@@ -451,12 +451,19 @@ static void sums_at_sites(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(landmarks_simple),        cmocka_unit_test(landmarks_conv),
-        cmocka_unit_test(landmarks_other),         cmocka_unit_test(formulas),
-        cmocka_unit_test(formula_alpha_beta),      cmocka_unit_test(epsilon_is_input_times_gradient),
-        cmocka_unit_test(folding_changes_nothing), cmocka_unit_test(products_conserve),
-        cmocka_unit_test(masks_are_harmless),      cmocka_unit_test(bad_choices),
-        cmocka_unit_test(choices_by_depth),        cmocka_unit_test(sums_at_sites),
+        cmocka_unit_test(landmarks_simple),
+        cmocka_unit_test(landmarks_conv),
+        cmocka_unit_test(landmarks_other),
+        cmocka_unit_test(formulas),
+        cmocka_unit_test(formula_alpha_beta),
+        cmocka_unit_test(epsilon_is_input_times_gradient),
+        cmocka_unit_test(folding_changes_nothing),
+        cmocka_unit_test(products_conserve),
+        cmocka_unit_test(masks_are_harmless),
+
+        cmocka_unit_test(bad_choices),
+        cmocka_unit_test(choices_by_depth),
+        cmocka_unit_test(sums_at_sites),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

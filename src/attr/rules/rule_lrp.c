@@ -19,6 +19,7 @@ static const asc_rule_row rows[] = {
     {ASC_OPCODE_TAKE_ALONG, asc_rule_indexed, "moved"},
     {ASC_OPCODE_POOL_TAKE, asc_rule_indexed, "moved"},
     {ASC_OPCODE_WHERE, NULL, "moved"},
+    {ASC_OPCODE_STRAIGHT_THROUGH, NULL, "moved"},
     /* sums */
     {ASC_OPCODE_ADD, asc_lrp_sum, "epsilon, or a bias"},
     {ASC_OPCODE_SUB, asc_lrp_sum, "epsilon, or a bias"},
@@ -35,6 +36,7 @@ static const asc_rule_row rows[] = {
     {ASC_OPCODE_MAX, NULL, "the largest takes all"},
     {ASC_OPCODE_MIN, NULL, "the smallest takes all"},
     {ASC_OPCODE_MAX_POOL, NULL, "the largest takes all"},
+    {ASC_OPCODE_LOG_SUM_EXP, NULL, "shared by softmax"},
     {ASC_OPCODE_MAXIMUM, asc_lrp_pick, "the larger takes all"},
     {ASC_OPCODE_MINIMUM, asc_lrp_pick, "the smaller takes all"},
     /* rows */
