@@ -29,7 +29,7 @@ static void fill(void *self, size_t row, size_t var, double *out) {
 static double slope(const attack_job *j, size_t e, double f) {
     if (j->how->slope != NULL) return j->how->slope(j->how->self, e, f);
     if (j->how->loss != ASC_LOSS_NLL) return -1.0; /* the target is the value, or already a log-softmax */
-    return f > 0.0 || f < 0.0 ? -1.0 / f : 0.0;
+    return f > 0.0 || f < 0.0 ? -1.0 / f : -1e300; /* of 0: only the sign is used */
 }
 
 static void into_bounds(const attack_job *j, double *x) {

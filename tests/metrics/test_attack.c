@@ -183,6 +183,14 @@ static void test_captum_cases(void **state) {
     q.target.index = &third;
     st = asc_fgsm(net, &q, &how, &a);
     expect(ctx, st, a, 0, clamped, 4);
+    /* where the explained number is 0 the loss is infinite, and the step is taken all the same */
+    const double at_zero[4] = {0, 1, 2, 3}, stepped[4] = {-0.2, 1, 2, 3};
+    in[0].data = at_zero;
+    how = (asc_attack){.struct_size = sizeof how};
+    q.targeted = false;
+    q.target.index = &zero;
+    st = asc_fgsm(net, &q, &how, &a);
+    expect(ctx, st, a, 0, stepped, 4);
     q.steps = 0;
     assert_int_equal(asc_pgd(net, &q, &how, &a), ASC_INVALID_ARGUMENT);
     assert_null(a);
