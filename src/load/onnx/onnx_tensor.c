@@ -2,6 +2,7 @@
  * external files are used where they lie; varints are decoded into the model's arena. */
 #include "half.h"
 #include "onnx_model.h"
+#include <math.h>
 #include <stdio.h>
 
 static const struct {
@@ -304,6 +305,17 @@ static uint64_t bits(const uint8_t *p, size_t n) {
     return v;
 }
 
+/* Irrational factors that exporters write as f32 scalars (GELU as Div, Erf, Add, Mul, Mul). In f64 the number
+ * that was meant is used: what its f32 rounding loses would otherwise be the largest error of a run on the
+ * reference device. On f32 devices nothing changes. */
+static double meant(double x) {
+    static const double factors[] = {1.4142135623730950488, 0.70710678118654752440, 0.79788456080286535588};
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+        if ((double)(float)factors[i] == fabs(x)) return copysign(factors[i], x);
+    }
+    return x;
+}
+
 void asc_onnx_tensor_get(const asc_onnx_tensor *t, int64_t first, int64_t n, double *out) {
     size_t size = asc_onnx_type_bytes(t->elem);
     const uint8_t *p = t->data + (size_t)first * size;
@@ -314,7 +326,7 @@ void asc_onnx_tensor_get(const asc_onnx_tensor *t, int64_t first, int64_t n, dou
         switch (t->elem) {
         case ASC_ONNX_FLOAT:
             memcpy(&f, &low, sizeof f);
-            out[i] = (double)f;
+            out[i] = t->n == 1 ? meant((double)f) : (double)f;
             break;
         case ASC_ONNX_BFLOAT16:
             low <<= 16;

@@ -36,7 +36,7 @@ asc_onnx_value *asc_onnx_run_value(asc_onnx_run *run) {
 
 static asc_tensor *from_init(asc_onnx_run *run, const asc_onnx_tensor *t) {
     asc_ctx *ctx = run->ctx;
-    if (t->elem == ASC_ONNX_FLOAT && t->n > 0) return asc_from_stored(ctx, ASC_DTYPE_F32, t->shape, t->data);
+    if (t->elem == ASC_ONNX_FLOAT && t->n > 1) return asc_from_stored(ctx, ASC_DTYPE_F32, t->shape, t->data);
     double *all = asc_calloc(ctx, ASC_MEM_SCRATCH, (size_t)t->n + 1, sizeof *all);
     if (all == NULL) return asc_graph_poison(asc_graph_of(ctx));
     asc_onnx_tensor_get(t, 0, t->n, all);
