@@ -8,6 +8,7 @@
 enum {
     PER_ROW = 16,
     ROW = 20,
+    BREAK = 10, /* between rows that do not follow each other */
     CELL = 24,
     LETTER = 12,
     HEX_FROM = 96,
@@ -78,10 +79,13 @@ static void put_row(asc_text *t, const asc_byte_strip *s, size_t from, size_t n,
     asc_text_adds(t, "</g>\n");
 }
 
-/* Walks the rows; draws them when t is there. Returns their number, at most MOST_ROWS; *left = bytes behind.
- */
-static size_t walk(asc_text *t, const asc_byte_strip *s, const asc_scale *scale, size_t *left) {
+/* Walks the rows; draws them when t is there. Returns the y behind them; at most MOST_ROWS are drawn, *left =
+ * bytes of the others. A line stands where the next row does not go on from the last: a gap in the file, or
+ * bytes that the net sees a second time. */
+static double walk(asc_text *t, const asc_byte_strip *s, const asc_scale *scale, size_t *left) {
     size_t rows = 0;
+    int64_t next = -1;
+    double y = TOP;
     *left = 0;
     for (size_t i = 0; i < s->n;) {
         if (padding(s, i)) {
@@ -90,20 +94,29 @@ static size_t walk(asc_text *t, const asc_byte_strip *s, const asc_scale *scale,
         }
         size_t n = row_length(s, i);
         if (rows < MOST_ROWS) {
-            if (t != NULL) put_row(t, s, i, n, TOP + (double)rows * ROW, scale);
+            if (rows > 0 && offset_of(s, i) != next) {
+                if (t != NULL)
+                    asc_text_addf(t,
+                                  "<path d=\"M12 %.0fH%d\" stroke=\"#565f69\" stroke-dasharray=\"4 4\"/>\n",
+                                  y + BREAK / 2.0, WIDTH - 12);
+                y += BREAK;
+            }
+            if (t != NULL) put_row(t, s, i, n, y, scale);
+            next = offset_of(s, i) + (int64_t)n;
+            y += ROW;
             rows++;
         } else {
             *left += n;
         }
         i += n;
     }
-    return rows;
+    return y;
 }
 
 asc_status asc_draw_bytes_svg(asc_ctx *ctx, asc_text *out, const char *title, const asc_byte_strip *strip,
                               const asc_scale *scale) {
-    size_t left, rows = walk(NULL, strip, scale, &left);
-    double foot = TOP + (double)rows * ROW + 14;
+    size_t left;
+    double foot = walk(NULL, strip, scale, &left) + 14;
     asc_svg_begin(out, title, WIDTH, foot + FOOT);
     asc_text_adds(out, "<g font-family=\"ui-monospace, 'DejaVu Sans Mono', monospace\" font-size=\"13\" "
                        "text-anchor=\"middle\">\n");

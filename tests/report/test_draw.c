@@ -296,9 +296,16 @@ static void test_svg_strips(void **state) {
     check_xml(t);
     assert_true(has(t, "bytes 10 to 15; ") &&
                 has(t, "bytes 16 to 31; strongest: byte 20, hexadecimal 14, +2"));
+    assert_int_equal(count(t, "stroke-dasharray"), 0);
     assert_int_equal(count(t, "<title>"), 2); /* only coloured bytes have tips */
     assert_true(has(t, ">&lt;</text>") == false && has(t, ">&#39;</text>")); /* 0x27 */
     asc_text_clear(t);
+    offsets[40] = 0; /* a second look at the start: a line before and after it */
+    assert_ok(ctx, asc_draw_bytes_svg(ctx, t, title, &strip, &s));
+    check_xml(t);
+    assert_int_equal(count(t, "stroke-dasharray"), 2);
+    asc_text_clear(t);
+    offsets[40] = 40;
     strip.n = N;
     assert_ok(ctx, asc_draw_bytes_svg(ctx, t, title, &strip, &s));
     check_xml(t);
