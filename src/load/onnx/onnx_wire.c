@@ -59,7 +59,7 @@ static bool bytes(asc_wire *w, asc_wire_field *f) {
 
 bool asc_wire_next(asc_wire *w, asc_wire_field *f) {
     uint64_t key;
-    *f = (asc_wire_field){0};
+    *f = (asc_wire_field){.data = w->p}; /* never NULL: an empty list starts somewhere too */
     if (w->st != ASC_OK || w->p == w->end) return false;
     if (!asc_wire_varint(&w->p, w->end, &key)) {
         asc_wire_bad(w, "a field number without end");
