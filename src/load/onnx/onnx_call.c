@@ -167,7 +167,8 @@ double asc_onnx_attr_float(asc_onnx_call *c, const char *name, double fallback) 
 
 asc_view asc_onnx_attr_string(asc_onnx_call *c, const char *name, const char *fallback) {
     const asc_onnx_attr *a = typed(c, name, ASC_ONNX_ATTR_STRING);
-    return a != NULL ? a->s : asc_view_of(fallback);
+    if (a == NULL) return asc_view_of(fallback);
+    return a->s.ptr != NULL ? a->s : asc_view_of("");
 }
 
 bool asc_onnx_attr_is(asc_onnx_call *c, const char *name, const char *fallback, const char *wanted) {
