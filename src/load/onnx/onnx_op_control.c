@@ -139,11 +139,11 @@ asc_status asc_onnx_Loop(asc_onnx_call *c) {
 static asc_onnx_value *row_of(asc_onnx_call *c, asc_onnx_value *v, int axis, int64_t k) {
     asc_tensor *t = asc_slice(c->ctx, asc_onnx_value_t(c, v), axis, k, 1);
     asc_onnx_value *out = asc_onnx_new_value(c);
-    if (asc_tensor_poisoned(t) || out == NULL) {
-        asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "no row %lld along axis %d of a scan input", (long long)k,
-                      axis);
-        return NULL;
+    if (asc_tensor_poisoned(t)) {
+        asc_status st = asc_graph_take_error(asc_graph_of(c->ctx));
+        if (c->st == ASC_OK) c->st = st != ASC_OK ? st : ASC_INTERNAL;
     }
+    if (c->st != ASC_OK || out == NULL) return NULL;
     asc_shape s = t->shape;
     for (int i = axis; i + 1 < s.rank; i++) s.dims[i] = s.dims[i + 1];
     s.rank--;
