@@ -104,6 +104,8 @@ static asc_status price_only(asc_task *t) {
     asc_plan plan = {0};
     (void)plan;
     asc_status st = asc_task_n_out(t, &n_out);
+    if (st == ASC_OK && t->at_sites) st = asc_task_at_baselines(t); /* their shapes are known from here on */
+    if (st == ASC_OK && t->at_sites) st = asc_task_masks(t);
     if (st != ASC_OK) return st;
     if (t->method->price_rows == NULL)
         return asc_task_note(t, "%s finds out how many rows it needs only by running", t->method->info.name);

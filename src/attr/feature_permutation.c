@@ -70,12 +70,13 @@ static asc_status nothing_to_shuffle(asc_task *t) {
 }
 
 static asc_status attribute(asc_task *t) {
-    shuffle_job j = {.t = t, .m = t->n_features};
+    shuffle_job j = {.t = t};
     double *errors = NULL;
     asc_status st;
     if (t->n < 2) return nothing_to_shuffle(t);
     j.samples = t->req->samples > 0 ? t->req->samples : t->method->samples;
     ASC_TRY(asc_coalition_begin(t, &j.n_out));
+    j.m = t->n_features; /* of sites: known from here on */
     size_t rows_n;
     j.mean = asc_coalition_alloc(t, j.n_out);
     j.m2 = asc_coalition_alloc(t, j.n_out);

@@ -255,10 +255,13 @@ static void test_price(void **state) {
     const char *const names[] = {
         "feature-ablation", "feature-permutation", "occlusion", "shapley-value-sampling",
         "shapley-values",   "kernel-shap",         "lime"};
-    for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
+    const char *site = "hidden";
+    for (size_t m = 0; m < 2 * (sizeof names / sizeof *names); m++) {
         for (size_t samples = 5; samples < 80; samples += 63) {
-            asc_attr_request q = request(names[m], &in);
+            asc_attr_request q = request(names[m / 2], &in);
             q.samples = samples;
+            q.at = &site; /* the layer forms replace the values of a site */
+            q.n_at = m % 2;
             q.dry_run = true;
             asc_attribution *r = toy_check(ctx, net, &q, 0, NULL, 0, 0);
             uint64_t priced = r->n_forward;
@@ -266,8 +269,13 @@ static void test_price(void **state) {
             q.dry_run = false;
             r = toy_check(ctx, net, &q, 0, NULL, 0, 0);
             if (r->n_forward != priced) {
-                fail_msg("%s: priced %d rows, ran %d", names[m], (int)priced, (int)r->n_forward);
+                fail_msg("%s: priced %d rows, ran %d", q.method, (int)priced, (int)r->n_forward);
             }
+            if (r->complete) toy_near(r->delta[0], 0, 1e-5);
+            assert_int_equal(r->scores[0].shape.dims[1], q.n_at > 0 ? TOY_HIDDEN : WIDE);
+            bool zero = true;
+            for (int i = 0; i < ROWS * WIDE; i++) zero = zero && r->scores[0].data[i] == 0.0;
+            assert_false(zero);
             asc_attribution_destroy(ctx, r);
         }
     }
