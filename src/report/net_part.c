@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { TABLE_MOST = 64 }; /* a plain row of more numbers is shown as a signal if its values are known */
+enum { SIGNAL_LEAST = 32 }; /* samples of a channel */
+enum { TABLE_MOST = 64 };   /* a plain row of more numbers is shown as a signal if its values are known */
 
 static const asc_net_view *view_of(const asc_net_sheet *rep, const char *name) {
     for (size_t v = 0; v < rep->n_views; v++)
@@ -32,7 +33,7 @@ static asc_show show_as(const asc_net_part *p) {
     if (v != NULL && v->offsets != NULL && v->values != NULL && p->shape.rank >= 1) return ASC_SHOW_BYTES;
     if (v != NULL && v->names != NULL) return ASC_SHOW_TABLE;
     bool channels =
-        p->shape.rank == 2 && p->shape.dims[0] <= ASC_SIGNALS_MOST && p->shape.dims[1] > TABLE_MOST;
+        p->shape.rank == 2 && p->shape.dims[0] <= ASC_SIGNALS_MOST && p->shape.dims[1] >= SIGNAL_LEAST;
     if (p->values != NULL && channels && v->picture == NULL) return ASC_SHOW_SIGNAL;
     if (is_map(&p->shape, nhwc)) return ASC_SHOW_PICTURE;
     if (p->values != NULL && p->shape.rank >= 1 && p->n > TABLE_MOST) return ASC_SHOW_SIGNAL;

@@ -125,7 +125,7 @@ static void test_signal_and_table(void **state) {
     (void)state;
     asc_ctx *ctx = test_ctx("cpu", "deferred");
     static const char *const names[] = {"a", "b", "c"};
-    sample *s = make(ASC_ELEM_F32, ASC_SHAPE(1, 2, 200), ASC_SCALAR_SHAPE);
+    sample *s = make(ASC_ELEM_F32, ASC_SHAPE(1, 2, 64), ASC_SCALAR_SHAPE);
     asc_text *t = page_of(ctx, s);
     assert_int_equal(count(t, "<path fill=\"none\""), 2); /* a line for each channel */
     asc_text_destroy(t);
