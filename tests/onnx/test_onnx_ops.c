@@ -2,7 +2,7 @@
  * numbers, refusals. ONNX's own node tests (onnx_nodetests.c) check the values. */
 #include "exec.h"
 #include "harness.h"
-#include "onnx_one_node.h"
+#include "fuzz/onnx_one_node.h"
 #include "onnx_run.h"
 #include <math.h>
 

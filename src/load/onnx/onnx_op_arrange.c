@@ -105,7 +105,7 @@ asc_status asc_onnx_ReverseSequence(asc_onnx_call *c) {
                              (long long)batch, (long long)time, s.rank);
     const double *lens = asc_onnx_doubles(c, 1);
     int64_t n = s.dims[0] * s.dims[1];
-    int32_t *index = lens != NULL && n <= INT32_MAX ? asc_onnx_memory(c, (size_t)n, sizeof *index) : NULL;
+    int32_t *index = lens != NULL ? asc_onnx_places(c, n) : NULL;
     if (index == NULL) return c->st;
     for (int64_t i = 0; i < n; i++) {
         int64_t at[2] = {i / s.dims[1], i % s.dims[1]};

@@ -80,7 +80,7 @@ static bool diagonals(asc_onnx_call *c, term *t) {
     }
     if (to.n == t->n) return true;
     int64_t n = asc_shape_elems(&ds), idx[ASC_MAX_RANK] = {0};
-    int32_t *index = asc_shape_elems(&s) <= INT32_MAX ? asc_onnx_memory(c, (size_t)n, sizeof *index) : NULL;
+    int32_t *index = asc_onnx_places(c, asc_shape_elems(&s));
     if (index == NULL) return false;
     for (int64_t i = 0; i < n; i++) {
         int64_t off = 0;

@@ -51,7 +51,7 @@ static int32_t *tuples(asc_onnx_call *c, const asc_shape *s, int first, int64_t 
         asc_onnx_fail(c, ASC_UNIMPLEMENTED, "indices into so many elements");
         return NULL;
     }
-    int32_t *out = asc_onnx_memory(c, (size_t)*n, sizeof *out);
+    int32_t *out = asc_onnx_places(c, *n);
     for (int64_t i = 0; i < *n && out != NULL; i++) {
         int64_t place = 0;
         for (int64_t j = 0; j < k; j++) {
@@ -129,7 +129,7 @@ asc_status asc_onnx_Compress(asc_onnx_call *c) {
     int64_t n = asc_shape_elems(&cs), count = 0;
     if (c->st != ASC_OK || d == NULL) return c->st;
     if (n > s.dims[axis]) n = s.dims[axis];
-    int32_t *index = n <= INT32_MAX ? asc_onnx_memory(c, (size_t)n, sizeof *index) : NULL;
+    int32_t *index = asc_onnx_places(c, n);
     if (index == NULL) return c->st;
     for (int64_t i = 0; i < n; i++) {
         if (d[i] != 0) index[count++] = (int32_t)i;

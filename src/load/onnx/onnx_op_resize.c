@@ -145,8 +145,8 @@ static asc_tensor *by_matrix(asc_onnx_call *c, const plan *p, const axis_plan *a
 }
 
 static asc_tensor *by_choice(asc_onnx_call *c, const plan *p, const axis_plan *ax, asc_tensor *t, int axis) {
-    int32_t *index = asc_onnx_memory(c, (size_t)ax->m, sizeof *index);
-    if (index == NULL) return t;
+    int32_t *index = asc_onnx_places(c, ax->m);
+    if (index == NULL || ax->n > INT32_MAX) return t;
     for (int64_t i = 0; i < ax->m; i++) index[i] = (int32_t)nearest(p->rounding, source(p, ax, i), ax->n);
     return asc_onnx_choose(c, t, axis, index, ax->m);
 }

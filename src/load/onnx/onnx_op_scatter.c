@@ -43,9 +43,9 @@ static asc_tensor *put_rows(asc_onnx_call *c, asc_tensor *data, asc_tensor *upda
         asc_tensor *at = asc_from_i32(c->ctx, ASC_SHAPE(m), place);
         return asc_add(c->ctx, data, asc_scatter_add(c->ctx, updates, at, rows));
     }
-    int32_t *pick = asc_onnx_memory(c, (size_t)m, sizeof *pick),
-            *to = asc_onnx_memory(c, (size_t)m, sizeof *to);
-    int32_t *last = asc_onnx_memory(c, (size_t)rows, sizeof *last);
+    int32_t *pick = asc_onnx_places(c, m),
+            *to = asc_onnx_places(c, m);
+    int32_t *last = asc_onnx_places(c, rows);
     bool *done = asc_onnx_memory(c, (size_t)m, sizeof *done);
     if (pick == NULL || to == NULL || last == NULL || done == NULL) return data;
     for (int round = 0; left > 0; round++) {
@@ -82,7 +82,7 @@ static asc_status scatter(asc_onnx_call *c, reduction how) {
     if (!fits)
         return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "data, indices and updates do not fit each other");
     const double *d = asc_onnx_doubles(c, 1);
-    int32_t *place = d != NULL ? asc_onnx_memory(c, (size_t)m, sizeof *place) : NULL;
+    int32_t *place = d != NULL ? asc_onnx_places(c, m) : NULL;
     if (place == NULL) return c->st;
     asc_shape_strides(&s, strides);
     for (int64_t i = 0; i < m; i++) {
@@ -121,7 +121,7 @@ asc_status asc_onnx_ScatterND(asc_onnx_call *c) {
         return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "%lld updates for %lld slices of %lld elements",
                              (long long)asc_shape_elems(&us), (long long)m, (long long)inner);
     const double *d = asc_onnx_doubles(c, 1);
-    int32_t *place = d != NULL ? asc_onnx_memory(c, (size_t)m, sizeof *place) : NULL;
+    int32_t *place = d != NULL ? asc_onnx_places(c, m) : NULL;
     if (place == NULL) return c->st;
     for (int64_t i = 0; i < m; i++) {
         int64_t row = 0;

@@ -20,7 +20,7 @@ static asc_tensor *cut(asc_onnx_call *c, asc_tensor *t, int axis, int64_t from, 
     }
     if (step == 1 || count <= 1)
         return count == n ? t : asc_slice(c->ctx, t, axis, count == 0 ? 0 : from, count);
-    int32_t *index = n <= INT32_MAX ? asc_onnx_memory(c, (size_t)count, sizeof *index) : NULL;
+    int32_t *index = n <= INT32_MAX ? asc_onnx_places(c, count) : asc_onnx_places(c, n);
     if (index == NULL) return asc_graph_poison(asc_graph_of(c->ctx));
     for (int64_t i = 0; i < count; i++) index[i] = (int32_t)(from + i * step);
     return asc_onnx_choose(c, t, axis, index, count);
@@ -132,7 +132,7 @@ static asc_tensor *pad_axis(asc_onnx_call *c, asc_tensor *t, int axis, int64_t b
         return t;
     }
     int64_t count = before + n + after;
-    int32_t *index = count <= INT32_MAX ? asc_onnx_memory(c, (size_t)count, sizeof *index) : NULL;
+    int32_t *index = asc_onnx_places(c, count);
     if (index == NULL) return asc_graph_poison(asc_graph_of(c->ctx));
     for (int64_t i = 0; i < count; i++) index[i] = (int32_t)continued(i - before, n, mode);
     return asc_onnx_choose(c, t, axis, index, count);

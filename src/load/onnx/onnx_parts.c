@@ -52,6 +52,14 @@ asc_tensor *asc_onnx_move_axis(asc_onnx_call *c, asc_tensor *t, int from, int to
     return asc_transpose(c->ctx, t, rank, perm);
 }
 
+int32_t *asc_onnx_places(asc_onnx_call *c, int64_t n) {
+    enum { MAX_PLACES = 1 << 28 }; /* 1 GB of places */
+    if (n >= 0 && n <= MAX_PLACES) return asc_onnx_memory(c, (size_t)n, sizeof(int32_t));
+    asc_onnx_fail(c, ASC_RESOURCE_EXHAUSTED, "%lld places of elements, at most %d are chosen one by one",
+                  (long long)n, MAX_PLACES);
+    return NULL;
+}
+
 asc_tensor *asc_onnx_choose(asc_onnx_call *c, asc_tensor *t, int axis, const int32_t *index, int64_t n) {
     if (asc_tensor_poisoned(t)) return t;
     asc_shape s = t->shape, three = asc_onnx_three(&s, axis);
@@ -70,7 +78,7 @@ asc_tensor *asc_onnx_choose(asc_onnx_call *c, asc_tensor *t, int axis, const int
 asc_tensor *asc_onnx_reversed(asc_onnx_call *c, asc_tensor *t, int axis) {
     if (asc_tensor_poisoned(t)) return t;
     int64_t n = t->shape.dims[axis];
-    int32_t *index = n <= INT32_MAX ? asc_onnx_memory(c, (size_t)n, sizeof *index) : NULL;
+    int32_t *index = asc_onnx_places(c, n);
     if (index == NULL) return asc_graph_poison(asc_graph_of(c->ctx));
     for (int64_t i = 0; i < n; i++) index[i] = (int32_t)(n - 1 - i);
     return asc_onnx_choose(c, t, axis, index, n);

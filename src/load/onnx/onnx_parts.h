@@ -18,6 +18,8 @@ asc_shape asc_onnx_three(const asc_shape *s, int axis);
 int64_t asc_onnx_span(const asc_shape *s, int from, int to);
 /* t with axis `from` at place `to`, the others in their order. */
 asc_tensor *asc_onnx_move_axis(asc_onnx_call *c, asc_tensor *t, int from, int to);
+/* Room for n places of elements, until the end of the run; NULL after an error (too many). */
+int32_t *asc_onnx_places(asc_onnx_call *c, int64_t n);
 /* Positions index[0..n) of an axis, each inside it. */
 asc_tensor *asc_onnx_choose(asc_onnx_call *c, asc_tensor *t, int axis, const int32_t *index, int64_t n);
 asc_tensor *asc_onnx_reversed(asc_onnx_call *c, asc_tensor *t, int axis);
