@@ -143,3 +143,42 @@ asc_status asc_onnx_ConvTranspose(asc_onnx_call *c) {
     if (asc_onnx_has(c, 2)) y = asc_add(c->ctx, y, asc_onnx_along(c, asc_onnx_t(c, 2), 1, x.rank));
     return asc_onnx_set_like(c, 0, y);
 }
+
+/* Columns put back into a picture, overlaps added: the transposed convolution of every channel with the unit
+ * pictures of its window. */
+asc_status asc_onnx_Col2Im(asc_onnx_call *c) {
+    asc_shape s = asc_onnx_shape(c, 0), x = {.rank = 2}, w = {.rank = 2};
+    int64_t size[ASC_MAX_SPATIAL], block[ASC_MAX_SPATIAL], k = 1, places = 1;
+    asc_window win;
+    int n = asc_onnx_ints(c, 1, size, ASC_MAX_SPATIAL), m = asc_onnx_ints(c, 2, block, ASC_MAX_SPATIAL);
+    if (c->st != ASC_OK) return c->st;
+    if (n < 1 || m != n || s.rank != 3)
+        return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "columns of %d dimensions, %d sizes, a block of %d",
+                             s.rank, n, m);
+    for (int i = 0; i < n; i++) {
+        if (size[i] < 1 || size[i] > MAX_STEP)
+            return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "a picture of size %lld", (long long)size[i]);
+        x.dims[x.rank++] = size[i];
+    }
+    if (!asc_onnx_window(c, &x, block, &win)) return c->st;
+    asc_shape g = ASC_SHAPE(s.dims[0], s.dims[1]);
+    for (int i = 0; i < n; i++) {
+        int64_t room = size[i] + win.before[i] + win.after[i] - (block[i] - 1) * win.dilation[i] - 1;
+        g.dims[g.rank++] = room < 0 ? 0 : room / win.stride[i] + 1;
+        places *= g.dims[2 + i];
+        w.dims[w.rank++] = block[i];
+        k *= block[i];
+    }
+    if (k > MAX_STEP || s.dims[1] % k != 0 || places != s.dims[2] || s.dims[1] > MAX_STEP / k)
+        return asc_onnx_fail(c, ASC_INVALID_ARGUMENT,
+                             "%lld rows for blocks of %lld, %lld columns for %lld places",
+                             (long long)s.dims[1], (long long)k, (long long)s.dims[2], (long long)places);
+    w.dims[0] = s.dims[1];
+    w.dims[1] = 1;
+    double *unit = asc_onnx_memory(c, (size_t)(s.dims[1] * k), sizeof *unit);
+    for (int64_t i = 0; i < s.dims[1] && unit != NULL; i++) unit[i * k + i % k] = 1;
+    if (unit == NULL) return c->st;
+    asc_tensor *t = asc_reshape(c->ctx, asc_onnx_t(c, 0), g);
+    t = asc_conv_grad_input(c->ctx, t, asc_from_f64(c->ctx, w, unit), &win, s.dims[1] / k, size);
+    return asc_onnx_set_like(c, 0, t);
+}

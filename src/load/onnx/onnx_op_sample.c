@@ -194,3 +194,38 @@ asc_status asc_onnx_RoiAlign(asc_onnx_call *c) {
     y = asc_matmul(ctx, y, asc_from_f64(ctx, ASC_SHAPE(r, 1, ow, w), wx), false, true);
     return asc_onnx_set_like(c, 0, y);
 }
+
+/* Points of a picture, -1 to 1 along each axis, moved by an affine map an example. */
+asc_status asc_onnx_AffineGrid(asc_onnx_call *c) {
+    asc_ctx *ctx = c->ctx;
+    asc_shape t = asc_onnx_shape(c, 0), out = {.rank = 1};
+    int64_t size[ASC_MAX_SPATIAL + 2], points = 1;
+    int n = asc_onnx_ints(c, 1, size, ASC_MAX_SPATIAL + 2), d = n - 2;
+    bool corners = asc_onnx_attr_int(c, "align_corners", 0) != 0;
+    if (c->st != ASC_OK) return c->st;
+    if (d < 2 || t.rank != 3 || t.dims[0] != size[0] || t.dims[1] != d || t.dims[2] != d + 1)
+        return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "maps of %d dimensions for a size of %d", t.rank, n);
+    out.dims[0] = size[0];
+    for (int i = 0; i < d; i++) {
+        if (size[2 + i] < 1 || size[2 + i] > MAX_MATRIX_ELEMS / points)
+            return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "a size of %lld", (long long)size[2 + i]);
+        points *= size[2 + i];
+        out.dims[out.rank++] = size[2 + i];
+    }
+    out.dims[out.rank++] = d;
+    double *grid = asc_onnx_memory(c, (size_t)(points * (d + 1)), sizeof *grid);
+    if (grid == NULL) return c->st;
+    for (int64_t p = 0; p < points; p++) {
+        int64_t rest = p;
+        for (int i = d - 1; i >= 0; i--) { /* the innermost axis comes first */
+            int64_t len = size[2 + i], at = rest % len;
+            rest /= len;
+            grid[p * (d + 1) + d - 1 - i] = !corners  ? (2 * (double)at + 1) / (double)len - 1
+                                            : len > 1 ? 2 * (double)at / (double)(len - 1) - 1
+                                                      : 0;
+        }
+        grid[p * (d + 1) + d] = 1;
+    }
+    asc_tensor *g = asc_from_f64(ctx, ASC_SHAPE(1, points, d + 1), grid);
+    return asc_onnx_set_like(c, 0, asc_reshape(ctx, asc_matmul(ctx, g, asc_onnx_t(c, 0), false, true), out));
+}

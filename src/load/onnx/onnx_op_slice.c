@@ -211,3 +211,25 @@ asc_status asc_onnx_Expand(asc_onnx_call *c) {
     asc_tensor *t = asc_onnx_t(c, 0);
     return asc_onnx_set_like(c, 0, asc_shape_eq(&s, &both) ? t : asc_broadcast(c->ctx, t, both));
 }
+
+/* Cut or filled with zeros around the middle; an odd element is at the end. */
+asc_status asc_onnx_CenterCropPad(asc_onnx_call *c) {
+    int64_t want[ASC_MAX_RANK];
+    asc_shape s = asc_onnx_shape(c, 0);
+    int axes[ASC_MAX_RANK], n = asc_onnx_axes(c, INT32_MAX, 0, s.rank, axes);
+    int m = asc_onnx_ints(c, 1, want, ASC_MAX_RANK);
+    if (c->st != ASC_OK) return c->st;
+    if (n < 0) {
+        for (n = 0; n < s.rank; n++) axes[n] = n;
+    }
+    if (m != n) return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "%d sizes for %d axes", m, n);
+    asc_tensor *t = asc_onnx_t(c, 0);
+    for (int i = 0; i < n; i++) {
+        int64_t have = s.dims[axes[i]], more = want[i] - have;
+        if (want[i] < 0 || want[i] > ASC_ONNX_MAX_ELEMS)
+            return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "a size of %lld", (long long)want[i]);
+        if (more < 0) t = asc_slice(c->ctx, t, axes[i], -more / 2, want[i]);
+        if (more > 0) t = asc_pad(c->ctx, t, axes[i], more / 2, more - more / 2);
+    }
+    return asc_onnx_set_like(c, 0, t);
+}
