@@ -407,6 +407,35 @@ static void linear_is_the_gradient(void **state) {
     test_ctx_end(ctx);
 }
 
+/* Rows far apart, where one row's sum of exponentials is nothing beside the other's: still complete, still
+ * finite, and no score is larger than the sum allows. */
+static asc_tensor *far_softmax(asc_ctx *ctx, asc_tensor *x) {
+    return asc_slice(ctx, asc_softmax(ctx, asc_scale(ctx, x, 200)), 1, 3, 2);
+}
+static asc_tensor *far_log_softmax(asc_ctx *ctx, asc_tensor *x) {
+    return asc_slice(ctx, asc_log_softmax(ctx, asc_scale(ctx, x, 200)), 1, 3, 2);
+}
+
+static void far_rows(void **state) {
+    (void)state;
+    static const char *const devices[] = {"reference", "cpu"};
+    for (int k = 0; k < 2; k++) {
+        asc_ctx *ctx = test_ctx(devices[k], "deferred");
+        double x[WIDTH], x0[WIDTH], out[WIDTH];
+        for (uint64_t seed = 0; seed < 4; seed++) {
+            draw(x, WIDTH, 300 + seed);
+            draw(x0, WIDTH, 400 + seed);
+            for (int i = 0; i < WIDTH && seed < 3; i++) x0[i] -= (double)seed;
+            assert_near(attribute(ctx, far_softmax, ASC_SHAPE(1, WIDTH), x, x0, false, out), 0,
+                        k == 0 ? 1e-11 : 1e-4);
+            for (int i = 0; i < WIDTH; i++) assert_true(fabs(out[i]) < 1e3);
+            attribute(ctx, far_log_softmax, ASC_SHAPE(1, WIDTH), x, x0, false, out);
+            for (int i = 0; i < WIDTH; i++) assert_true(fabs(out[i]) < 1e4);
+        }
+        test_ctx_end(ctx);
+    }
+}
+
 /* Two recordings that are not of one net are told apart, by op, by attribute and by connection. */
 static void unlike_recordings_are_refused(void **state) {
     (void)state;
@@ -484,6 +513,7 @@ int main(void) {
         cmocka_unit_test(constants_need_no_partner),
         cmocka_unit_test(unlike_recordings_are_refused),
         cmocka_unit_test(moving_conditions),
+        cmocka_unit_test(far_rows),
         cmocka_unit_test(moving_integers_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
