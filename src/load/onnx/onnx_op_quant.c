@@ -1,7 +1,7 @@
 /* onnx_op_quant.c - quantised operators, computed on whole numbers held in floats: exact as long as sums stay
  * below 2^24 in f32 (2^53 on the reference device). Rounding to the grid has a straight-through gradient
  * inside the range of the type and none outside; nets with such operators say so (asc_onnx_notes). */
-#include "onnx_parts.h"
+#include "onnx_quant.h"
 
 static void range_of(asc_onnx_call *c, int type, double *lo, double *hi) {
     switch (type) {
@@ -25,9 +25,7 @@ static void range_of(asc_onnx_call *c, int type, double *lo, double *hi) {
 
 static asc_tensor *scalar(asc_onnx_call *c, double x) { return asc_full(c->ctx, ASC_SCALAR_SHAPE, x); }
 
-/* A scale or zero point of one value for all, or of one a slice along `axis` of `rank` dimensions. NULL when
- * input i is left out. */
-static asc_tensor *along(asc_onnx_call *c, size_t i, int rank, int axis) {
+asc_tensor *asc_onnx_scale_along(asc_onnx_call *c, size_t i, int rank, int axis) {
     if (!asc_onnx_has(c, i)) return NULL;
     asc_tensor *t = asc_onnx_t(c, i);
     if (asc_tensor_poisoned(t) || t->shape.rank != 1) return t;
@@ -37,12 +35,11 @@ static asc_tensor *along(asc_onnx_call *c, size_t i, int rank, int axis) {
     return asc_reshape(c->ctx, t, s);
 }
 
-static asc_tensor *minus(asc_onnx_call *c, asc_tensor *x, asc_tensor *zero) {
+asc_tensor *asc_onnx_minus(asc_onnx_call *c, asc_tensor *x, asc_tensor *zero) {
     return zero != NULL ? asc_sub(c->ctx, x, zero) : x;
 }
 
-/* round(x) + zero, cut to the range of `type`: x is in units of the grid. */
-static asc_tensor *to_grid(asc_onnx_call *c, asc_tensor *x, asc_tensor *zero, int type) {
+asc_tensor *asc_onnx_to_grid(asc_onnx_call *c, asc_tensor *x, asc_tensor *zero, int type) {
     double lo, hi;
     asc_ctx *ctx = c->ctx;
     range_of(c, type, &lo, &hi);
@@ -65,17 +62,19 @@ asc_status asc_onnx_QuantizeLinear(asc_onnx_call *c) {
     int rank = asc_onnx_shape(c, 0).rank, axis = axis_of(c);
     int type =
         asc_onnx_has(c, 2) ? asc_onnx_elem(c, 2) : (int)asc_onnx_attr_int(c, "output_dtype", ASC_ONNX_UINT8);
-    asc_tensor *scale = along(c, 1, rank, axis), *zero = along(c, 2, rank, axis);
+    asc_tensor *scale = asc_onnx_scale_along(c, 1, rank, axis),
+               *zero = asc_onnx_scale_along(c, 2, rank, axis);
     if (scale == NULL) return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "no scale");
     asc_tensor *x = asc_div(c->ctx, asc_onnx_t(c, 0), scale);
-    return asc_onnx_set(c, 0, to_grid(c, x, zero, type), type);
+    return asc_onnx_set(c, 0, asc_onnx_to_grid(c, x, zero, type), type);
 }
 
 asc_status asc_onnx_DequantizeLinear(asc_onnx_call *c) {
     int rank = asc_onnx_shape(c, 0).rank, axis = axis_of(c);
-    asc_tensor *scale = along(c, 1, rank, axis), *zero = along(c, 2, rank, axis);
+    asc_tensor *scale = asc_onnx_scale_along(c, 1, rank, axis),
+               *zero = asc_onnx_scale_along(c, 2, rank, axis);
     if (scale == NULL) return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "no scale");
-    asc_tensor *y = asc_mul(c->ctx, minus(c, asc_onnx_t(c, 0), zero), scale);
+    asc_tensor *y = asc_mul(c->ctx, asc_onnx_minus(c, asc_onnx_t(c, 0), zero), scale);
     return asc_onnx_set(c, 0, y, asc_onnx_elem(c, 1));
 }
 
@@ -87,21 +86,26 @@ static asc_tensor *extreme(asc_onnx_call *c, asc_tensor *x, bool largest) {
     return asc_minimum(ctx, asc_neg(ctx, asc_max(ctx, asc_neg(ctx, flat), 0, false)), zero);
 }
 
-asc_status asc_onnx_DynamicQuantizeLinear(asc_onnx_call *c) {
+asc_onnx_quantised asc_onnx_quantise(asc_onnx_call *c, asc_tensor *x) {
     asc_ctx *ctx = c->ctx;
-    asc_tensor *x = asc_onnx_t(c, 0), *low = extreme(c, x, false), *high = extreme(c, x, true);
-    asc_tensor *scale = asc_scale(ctx, asc_sub(ctx, high, low), 1.0 / 255.0);
-    asc_tensor *zero = to_grid(c, asc_neg(ctx, asc_div(ctx, low, scale)), NULL, ASC_ONNX_UINT8);
-    asc_tensor *y = to_grid(c, asc_div(ctx, x, scale), zero, ASC_ONNX_UINT8);
-    asc_onnx_set(c, 0, y, ASC_ONNX_UINT8);
-    asc_onnx_set(c, 1, scale, ASC_ONNX_FLOAT);
-    return asc_onnx_set(c, 2, zero, ASC_ONNX_UINT8);
+    asc_tensor *low = extreme(c, x, false), *high = extreme(c, x, true);
+    asc_onnx_quantised q = {.scale = asc_scale(ctx, asc_sub(ctx, high, low), 1.0 / 255.0)};
+    q.zero = asc_onnx_to_grid(c, asc_neg(ctx, asc_div(ctx, low, q.scale)), NULL, ASC_ONNX_UINT8);
+    q.y = asc_onnx_to_grid(c, asc_div(ctx, x, q.scale), q.zero, ASC_ONNX_UINT8);
+    return q;
+}
+
+asc_status asc_onnx_DynamicQuantizeLinear(asc_onnx_call *c) {
+    asc_onnx_quantised q = asc_onnx_quantise(c, asc_onnx_t(c, 0));
+    asc_onnx_set(c, 0, q.y, ASC_ONNX_UINT8);
+    asc_onnx_set(c, 1, q.scale, ASC_ONNX_FLOAT);
+    return asc_onnx_set(c, 2, q.zero, ASC_ONNX_UINT8);
 }
 
 /* Operand i of a product less its zero point (input z): one for all, or one a row (a) or column (b). */
 static asc_tensor *operand(asc_onnx_call *c, size_t i, size_t z, bool rows) {
     int rank = asc_onnx_shape(c, i).rank;
-    return minus(c, asc_onnx_t(c, i), along(c, z, rank, rows ? rank - 2 : rank - 1));
+    return asc_onnx_minus(c, asc_onnx_t(c, i), asc_onnx_scale_along(c, z, rank, rows ? rank - 2 : rank - 1));
 }
 
 asc_status asc_onnx_MatMulInteger(asc_onnx_call *c) {
@@ -115,15 +119,16 @@ static asc_status requantise(asc_onnx_call *c, asc_tensor *y, asc_tensor *a_scal
     if (a_scale == NULL || b_scale == NULL || y_scale == NULL)
         return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "a scale is missing");
     asc_tensor *unit = asc_div(c->ctx, asc_mul(c->ctx, a_scale, b_scale), y_scale);
-    return asc_onnx_set(c, 0, to_grid(c, asc_mul(c->ctx, y, unit), y_zero, type), type);
+    return asc_onnx_set(c, 0, asc_onnx_to_grid(c, asc_mul(c->ctx, y, unit), y_zero, type), type);
 }
 
 asc_status asc_onnx_QLinearMatMul(asc_onnx_call *c) {
     asc_tensor *y = asc_onnx_matmul(c, operand(c, 0, 2, true), operand(c, 3, 5, false));
     if (asc_tensor_poisoned(y)) return asc_onnx_set(c, 0, y, ASC_ONNX_UINT8);
     int rank = y->shape.rank;
-    return requantise(c, y, along(c, 1, rank, rank - 2), along(c, 4, rank, rank - 1),
-                      along(c, 6, rank, rank - 2), along(c, 7, rank, rank - 2), asc_onnx_elem(c, 7));
+    return requantise(c, y, asc_onnx_scale_along(c, 1, rank, rank - 2),
+                      asc_onnx_scale_along(c, 4, rank, rank - 1), asc_onnx_scale_along(c, 6, rank, rank - 2),
+                      asc_onnx_scale_along(c, 7, rank, rank - 2), asc_onnx_elem(c, 7));
 }
 
 /* A convolution of whole numbers, each operand less its zero point; weights may have one an output channel.
@@ -134,8 +139,8 @@ static asc_tensor *conv(asc_onnx_call *c, size_t x, size_t x_zero, size_t w, siz
     if (c->st == ASC_OK && ws.rank != xs.rank)
         asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "an input of %d dimensions, a weight of %d", xs.rank, ws.rank);
     if (c->st != ASC_OK || !asc_onnx_window(c, &xs, ws.dims + 2, &win)) return NULL;
-    asc_tensor *a = minus(c, asc_onnx_t(c, x), along(c, x_zero, xs.rank, 1));
-    asc_tensor *b = minus(c, asc_onnx_t(c, w), along(c, w_zero, ws.rank, 0));
+    asc_tensor *a = asc_onnx_minus(c, asc_onnx_t(c, x), asc_onnx_scale_along(c, x_zero, xs.rank, 1));
+    asc_tensor *b = asc_onnx_minus(c, asc_onnx_t(c, w), asc_onnx_scale_along(c, w_zero, ws.rank, 0));
     return asc_conv(c->ctx, a, b, NULL, &win, asc_onnx_attr_int(c, "group", 1));
 }
 
@@ -149,6 +154,6 @@ asc_status asc_onnx_QLinearConv(asc_onnx_call *c) {
     if (y == NULL) return c->st;
     int rank = asc_onnx_shape(c, 0).rank, type = asc_onnx_elem(c, 7);
     if (asc_onnx_has(c, 8)) y = asc_add(c->ctx, y, asc_onnx_along(c, asc_onnx_t(c, 8), 1, rank));
-    return requantise(c, y, along(c, 1, rank, 1), along(c, 4, rank, 1), along(c, 6, rank, 1),
-                      along(c, 7, rank, 1), type);
+    return requantise(c, y, asc_onnx_scale_along(c, 1, rank, 1), asc_onnx_scale_along(c, 4, rank, 1),
+                      asc_onnx_scale_along(c, 6, rank, 1), asc_onnx_scale_along(c, 7, rank, 1), type);
 }
