@@ -185,6 +185,39 @@ static void sites(void **state) {
     test_ctx_end(ctx);
 }
 
+/* An output without a shape gets one: free dimensions are found by trying sizes. */
+static void output_shapes(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
+    static pb file;
+    pb g = {.n = 0}, x = pb_port("x", 1, 3, (const int64_t[]){-1, 4, -1}), y = {.n = 0}, z = {.n = 0};
+    pb_str(&y, 1, "y");
+    pb_str(&z, 1, "z");
+    node(&g, "Flatten", "x", "y");
+    node(&g, "Shape", "x", "z");
+    pb_sub(&g, 11, &x);
+    pb_sub(&g, 12, &y);
+    pb_sub(&g, 12, &z);
+    file = pb_model(&g, 13);
+    asc_net *net = make(ctx, &file);
+    assert_true(asc_shape_eq(&net->outputs[0].shape, &ASC_SHAPE(-1, -1)));
+    assert_true(asc_shape_eq(&net->outputs[1].shape, &ASC_SHAPE(3)));
+    assert_true(net->inputs[0].batch && net->outputs[0].batch);
+    asc_net_close(net);
+    /* sizes that do not fit leave it open */
+    pb h = {.n = 0}, w = pb_tensor("w", 1, (const int64_t[]){7}, 7, 1.0f);
+    pb_sub(&h, 5, &w);
+    node(&h, "Add", "x,w", "y");
+    pb_sub(&h, 11, &x);
+    pb_sub(&h, 12, &y);
+    file = pb_model(&h, 13);
+    net = make(ctx, &file);
+    assert_int_equal(net->outputs[0].shape.rank, 0);
+    assert_int_equal(asc_error_code(ctx), ASC_OK);
+    asc_net_close(net);
+    test_ctx_end(ctx);
+}
+
 /* An integer input gives the shape; so does one that is computed. */
 static void steering(void **state) {
     (void)state;
@@ -280,8 +313,9 @@ static void branches(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(external_data), cmocka_unit_test(functions),        cmocka_unit_test(sites),
-        cmocka_unit_test(steering),      cmocka_unit_test(straight_through), cmocka_unit_test(branches)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(external_data), cmocka_unit_test(functions),
+                                       cmocka_unit_test(sites),         cmocka_unit_test(output_shapes),
+                                       cmocka_unit_test(steering),      cmocka_unit_test(straight_through),
+                                       cmocka_unit_test(branches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,8 +210,9 @@ asc_status asc_onnx_net_make(asc_ctx *ctx, asc_onnx_model *take_m, const char *p
     }
     for (size_t i = 0; i < g->n_inputs; i++) ASC_TRY(make_port(net, &g->inputs[i], &net->inputs[i]));
     for (size_t i = 0; i < g->n_outputs; i++) ASC_TRY(make_port(net, &g->outputs[i], &net->outputs[i]));
-    mark_batch(net);
     ASC_TRY(make_sites(on));
+    ASC_TRY(asc_onnx_infer_outputs(on));
+    mark_batch(net);
     ASC_TRY(asc_onnx_census(on));
     warn_of_nan(ctx, take_m);
     *out = net;

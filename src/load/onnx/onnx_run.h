@@ -42,6 +42,8 @@ typedef struct asc_onnx_frame {
 /* A net of a model, which it takes over (also when it fails). */
 ASC_MUST_USE asc_status asc_onnx_net_make(asc_ctx *ctx, asc_onnx_model *take_m, const char *path,
                                           asc_net **out);
+/* onnx_infer.c. Fills the shapes of outputs that the file leaves out, where that can be done. */
+ASC_MUST_USE asc_status asc_onnx_infer_outputs(asc_onnx_net *on);
 /* onnx_census.c. Fills net->ops and net->notes. */
 ASC_MUST_USE asc_status asc_onnx_census(asc_onnx_net *on);
 /* Runs the main graph: in[] are its inputs' values; out[] receives its outputs' (of the run). */
