@@ -42,6 +42,7 @@ void goldens_generate(goldens *g, const asc_json *line);
 void goldens_chat(goldens *g, const asc_json *line);
 void goldens_dequant(goldens *g, const asc_json *line);
 void goldens_captum_config(goldens *g, const asc_json *line);
+void goldens_expected(goldens *g, const char *path); /* captum_expected.tsv */
 void goldens_zoo(goldens *g, const char *folder);
 void goldens_bad_gguf(goldens *g, const char *folder);
 /* False: the model file is not at hand. */

@@ -162,8 +162,15 @@ bool golden_array_read(const asc_json *j, golden_array *out) {
     if (numbers != NULL) {
         flatten(numbers, out->data, &got, n);
         got *= sizeof(double);
-        /* integers and booleans keep their type, so that nets take them as such */
-        if (elem != ASC_ELEM_F32 && elem != ASC_ELEM_F64 && got == bytes) {
+        /* integers and truth values keep their type, so that nets take them as such */
+        if (elem == ASC_ELEM_BOOL && got == bytes) {
+            unsigned char *truth = malloc(n + 8);
+            if (truth == NULL) abort();
+            for (size_t i = 0; i < n; i++) truth[i] = ((double *)out->data)[i] != 0.0;
+            free(out->data);
+            out->data = truth;
+            out->a.elem = ASC_ELEM_BOOL;
+        } else if (elem != ASC_ELEM_F32 && elem != ASC_ELEM_F64 && got == bytes) {
             int64_t *whole = malloc(n * sizeof *whole + 8);
             if (whole == NULL) abort();
             for (size_t i = 0; i < n; i++) whole[i] = (int64_t)((double *)out->data)[i];
