@@ -114,9 +114,10 @@ static asc_tensor *pad_constant(asc_onnx_call *c, asc_tensor *t, int axis, int64
 static asc_tensor *pad_axis(asc_onnx_call *c, asc_tensor *t, int axis, int64_t before, int64_t after,
                             char mode, double value) {
     if (asc_tensor_poisoned(t) || (before == 0 && after == 0)) return t;
-    int64_t n = t->shape.dims[axis], cut_front = before < 0 ? -before : 0, cut_back = after < 0 ? -after : 0;
-    int64_t limit = (int64_t)1 << 31;
-    if (before > limit || after > limit || cut_front > n || cut_back > n - cut_front) {
+    int64_t n = t->shape.dims[axis], limit = (int64_t)1 << 31;
+    int64_t cut_front = before < 0 && before >= -n ? -before : 0,
+            cut_back = after < 0 && after >= -n ? -after : 0;
+    if (before > limit || after > limit || before < -n || after < -n || cut_front + cut_back > n) {
         asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "pads %lld and %lld of an axis of %lld", (long long)before,
                       (long long)after, (long long)n);
         return t;
@@ -225,9 +226,9 @@ asc_status asc_onnx_CenterCropPad(asc_onnx_call *c) {
     if (m != n) return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "%d sizes for %d axes", m, n);
     asc_tensor *t = asc_onnx_t(c, 0);
     for (int i = 0; i < n; i++) {
-        int64_t have = s.dims[axes[i]], more = want[i] - have;
         if (want[i] < 0 || want[i] > ASC_ONNX_MAX_ELEMS)
             return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "a size of %lld", (long long)want[i]);
+        int64_t more = want[i] - s.dims[axes[i]];
         if (more < 0) t = asc_slice(c->ctx, t, axes[i], -more / 2, want[i]);
         if (more > 0) t = asc_pad(c->ctx, t, axes[i], more / 2, more - more / 2);
     }
