@@ -82,8 +82,9 @@ asc_status asc_onnx_DepthToSpace(asc_onnx_call *c) {
 }
 
 asc_status asc_onnx_SpaceToDepth(asc_onnx_call *c) {
-    const int perm[] = {0, 3, 5, 1, 2, 4};
+    const int dcr[] = {0, 3, 5, 1, 2, 4}, crd[] = {0, 1, 3, 5, 2, 4};
     asc_shape s = asc_onnx_shape(c, 0);
+    bool columns = asc_onnx_attr_is(c, "mode", "DCR", "CRD"); /* since opset 28 */
     int64_t b = block_of(c, &s);
     if (b == 0) return c->st;
     if (s.dims[2] % b != 0 || s.dims[3] % b != 0)
@@ -91,7 +92,7 @@ asc_status asc_onnx_SpaceToDepth(asc_onnx_call *c) {
                              (long long)s.dims[3], (long long)b);
     int64_t h = s.dims[2] / b, w = s.dims[3] / b;
     asc_tensor *t = asc_reshape(c->ctx, asc_onnx_t(c, 0), ASC_SHAPE(s.dims[0], s.dims[1], h, b, w, b));
-    t = asc_transpose(c->ctx, t, 6, perm);
+    t = asc_transpose(c->ctx, t, 6, columns ? crd : dcr);
     return asc_onnx_set_like(c, 0, asc_reshape(c->ctx, t, ASC_SHAPE(s.dims[0], s.dims[1] * b * b, h, w)));
 }
 

@@ -63,6 +63,36 @@ static asc_tensor *transform(asc_onnx_call *c, asc_tensor *x, int64_t length, in
     return asc_concat(ctx, y, 2, rank - 1);
 }
 
+/* x [.., K, 2], the first half of the transform of L real numbers, to those numbers, [.., L, 1]:
+ * 1/L sum_k m_k (re_k cos - im_k sin); m_k is 2 where the other half mirrors bin k. */
+static asc_tensor *real_inverse(asc_onnx_call *c, asc_tensor *x, int64_t length) {
+    asc_ctx *ctx = c->ctx;
+    asc_tensor *co, *si, *part[2];
+    if (asc_tensor_poisoned(x)) return x;
+    int rank = x->shape.rank;
+    int64_t bins = x->shape.dims[rank - 2], most = length / 2 + 1;
+    if (x->shape.dims[rank - 1] != 2) {
+        asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "half a spectrum without an imaginary part");
+        return x;
+    }
+    if (bins > most) x = asc_slice(ctx, x, rank - 2, 0, bins = most);
+    if (!tables(c, length, bins, length, 1.0 / (double)length, &co, &si)) return x;
+    double *twice = asc_onnx_memory(c, (size_t)bins + 1, sizeof *twice);
+    if (twice == NULL) return x;
+    for (int64_t k = 0; k < bins; k++) twice[k] = k == 0 || 2 * k == length ? 1.0 : 2.0;
+    asc_shape flat = x->shape, out = x->shape;
+    flat.rank--;
+    if (flat.rank == 1) flat = ASC_SHAPE(1, bins);
+    asc_tensor *m = asc_from_f64(ctx, ASC_SHAPE(bins), twice);
+    for (int k = 0; k < 2; k++)
+        part[k] = asc_mul(ctx, asc_reshape(ctx, asc_slice(ctx, x, rank - 1, k, 1), flat), m);
+    out.dims[rank - 2] = length;
+    out.dims[rank - 1] = 1;
+    asc_tensor *re = asc_matmul(ctx, part[0], co, false, false),
+               *im = asc_matmul(ctx, part[1], si, false, false);
+    return asc_reshape(ctx, asc_sub(ctx, re, im), out);
+}
+
 asc_status asc_onnx_DFT(asc_onnx_call *c) {
     asc_shape s = asc_onnx_shape(c, 0);
     bool inverse = asc_onnx_attr_int(c, "inverse", 0) != 0, half = asc_onnx_attr_int(c, "onesided", 0) != 0;
@@ -71,10 +101,12 @@ asc_status asc_onnx_DFT(asc_onnx_call *c) {
     int axis = asc_onnx_axis(c, at, s.rank);
     if (c->st != ASC_OK) return c->st;
     if (axis == s.rank - 1) return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "axis %d holds the parts", axis);
-    int64_t length = asc_onnx_int(c, 1, s.dims[axis]);
+    bool real = inverse && half;
+    int64_t length = asc_onnx_int(c, 1, real ? 2 * (s.dims[axis] - 1) : s.dims[axis]);
     if (length < 1) return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "a length of %lld", (long long)length);
     asc_tensor *x = asc_onnx_move_axis(c, asc_onnx_t(c, 0), axis, s.rank - 2);
-    asc_tensor *y = transform(c, x, length, half ? length / 2 + 1 : length, inverse);
+    asc_tensor *y =
+        real ? real_inverse(c, x, length) : transform(c, x, length, half ? length / 2 + 1 : length, inverse);
     return asc_onnx_set_like(c, 0, asc_onnx_move_axis(c, y, s.rank - 2, axis));
 }
 

@@ -88,6 +88,7 @@ static asc_status bits(asc_onnx_call *c, int kind) {
     /* Bits that a left shift moves out of the type's width are lost. */
     if (kind == ASC_BITWISE_LEFT)
         y = asc_mod(c->ctx, y, asc_onnx_const(c, ldexp(1, 8 * (int)asc_onnx_type_bytes(elem))), false);
+    if (kind == ASC_BITWISE_LEFT) y = asc_onnx_convert(c, y, ASC_ONNX_INT64, elem);
     return asc_onnx_set(c, 0, y, elem);
 }
 asc_status asc_onnx_BitwiseAnd(asc_onnx_call *c) { return bits(c, ASC_BITWISE_AND); }

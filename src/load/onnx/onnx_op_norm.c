@@ -146,7 +146,8 @@ asc_status asc_onnx_LpNormalization(asc_onnx_call *c) {
     if (c->st != ASC_OK) return c->st;
     asc_tensor *x = asc_onnx_t(c, 0);
     asc_tensor *each = p == 1 ? asc_abs(ctx, x) : asc_square(ctx, x);
-    asc_tensor *norm = asc_sum(ctx, each, 1, &axis, true);
+    asc_tensor *norm = asc_sum(ctx, each, 1, &axis, true), *zero = asc_onnx_const(c, 0);
+    norm = asc_where(ctx, asc_equal(ctx, norm, zero), asc_onnx_const(c, 1), norm); /* zeros stay zeros */
     return asc_onnx_set_like(c, 0, asc_div(ctx, x, p == 1 ? norm : asc_sqrt(ctx, norm)));
 }
 

@@ -107,15 +107,14 @@ static double kernel(const plan *p, double d) {
 static void weigh(const plan *p, const axis_plan *ax, double x, double *row) {
     double narrow = p->antialias && ax->scale < 1 ? ax->scale : 1, reach = (p->mode == 'l' ? 1 : 2) / narrow;
     double total = 0, last = floor(x + reach);
-    bool exclude = p->exclude || (p->antialias && ax->scale < 1);
     if (last - (x - reach) > 1e6) last = x - reach + 1e6;
     for (double j = ceil(x - reach); j <= last; j++) {
         double w = kernel(p, (j - x) * narrow);
-        if (exclude && (j < 0 || j > (double)(ax->n - 1))) continue;
+        if (p->exclude && (j < 0 || j > (double)(ax->n - 1))) continue;
         row[inside(j, ax->n)] += w;
         total += w;
     }
-    for (int64_t j = 0; j < ax->n && total != 0 && (exclude || narrow < 1); j++) row[j] /= total;
+    for (int64_t j = 0; j < ax->n && total != 0 && (p->exclude || narrow < 1); j++) row[j] /= total;
 }
 
 static bool beyond(const plan *p, const axis_plan *ax, double x) {
