@@ -1,7 +1,8 @@
 /* onnx_one_node.h - writes ONNX files of one node for tests, from short texts.
  *
  * Inputs, one word each: a kind, dimensions, values. Kinds: f float input drawn from -2..2, p float input
- * drawn from 0.3..2, both with a distance between any two; c float constant; k int64 constant; i int64 input;
+ * drawn from 0.3..2, both with a distance between any two; c float constant; k int64 constant;
+ * b uint8 constant; i int64 input;
  * - left out. "f2,3" "k2=0,-1" "f=0.5" (a scalar). Attributes: name, type (i f s I F t) and value: "axis:i=1"
  * "pads:I=0,1" "mode:s=edge" (t: a tensor of one int64).
  */
@@ -81,7 +82,7 @@ static inline void make_read_input(const char *word, unsigned *random, make_inpu
 static inline void make_tensor(make *m, int field, const char *name, const make_input *in, int elem) {
     make t = {.n = 0};
     uint8_t raw[MAKE_ELEMS * 8];
-    size_t size = elem == 1 ? 4 : 8;
+    size_t size = elem == 1 ? 4 : elem == 2 ? 1 : 8;
     for (int i = 0; i < in->rank; i++) make_int(&t, 1, in->dims[i]);
     make_int(&t, 2, elem);
     if (name != NULL) make_text(&t, 8, name);
@@ -165,7 +166,8 @@ static inline void make_model(make *m, int opset, const char *op, const char *at
     for (int i = 0; i < *n_in; i++) {
         snprintf(name, sizeof name, "x%d", i);
         bool number = in[i].kind == 'k' || in[i].kind == 'i';
-        if (in[i].kind == 'k' || in[i].kind == 'c') make_tensor(&graph, 5, name, &in[i], number ? 7 : 1);
+        if (strchr("kcb", in[i].kind) != NULL)
+            make_tensor(&graph, 5, name, &in[i], in[i].kind == 'b' ? 2 : number ? 7 : 1);
         if (strchr("fpi", in[i].kind) != NULL) make_port(&graph, 11, name, &in[i], number ? 7 : 1);
     }
     for (int i = 0; i < n_out; i++) {

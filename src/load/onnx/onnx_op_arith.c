@@ -21,8 +21,12 @@ static asc_tensor *second(asc_onnx_call *c, asc_tensor *a, asc_tensor *b) {
 
 asc_status asc_onnx_binary(asc_onnx_call *c, asc_tensor *(*op)(asc_ctx *, asc_tensor *, asc_tensor *),
                            int elem) {
-    asc_tensor *a = asc_onnx_t(c, 0), *b = asc_onnx_t(c, 1);
-    return asc_onnx_set(c, 0, op(c->ctx, a, second(c, a, b)), elem != 0 ? elem : asc_onnx_elem(c, 0));
+    asc_tensor *a = asc_onnx_t(c, 0), *b = asc_onnx_t(c, 1), *y = op(c->ctx, a, second(c, a, b));
+    int type = asc_onnx_elem(c, 0);
+    if (elem != 0) return asc_onnx_set(c, 0, y, elem);
+    /* 8 and 16 bits wrap around; wider integers keep what the device holds. */
+    bool small = !asc_onnx_type_is_float(type) && asc_onnx_type_bytes(type) <= 2 && type != ASC_ONNX_BOOL;
+    return asc_onnx_set(c, 0, small ? asc_onnx_convert(c, y, ASC_ONNX_INT64, type) : y, type);
 }
 
 asc_status asc_onnx_Add(asc_onnx_call *c) { return asc_onnx_binary(c, asc_add, 0); }
