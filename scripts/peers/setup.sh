@@ -3,7 +3,7 @@
 set -eu
 env=${PEERS_ENV:-${TMPDIR:-/tmp}/ascribe-peers}
 [ -x "$env/bin/python3" ] || python3 -m venv "$env"
-"$env/bin/pip" install --quiet torch==2.15.0 captum==0.9.0 transformers==5.24.0 gguf==0.19.0
+"$env/bin/pip" install --quiet torch==2.15.0 captum==0.9.0 scikit-learn transformers==5.24.0 gguf==0.19.0
 # Only a source package exists; it is compiled for this processor, as its users have it, but without AMX: virtual
 # machines announce those instructions without allowing them, and llama.cpp then dies at its first product.
 no_amx="-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"

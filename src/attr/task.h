@@ -123,6 +123,9 @@ ASC_MUST_USE asc_status asc_task_need_path(const asc_task *t);
  * refused. With compat_captum the trapezoid's weights are Captum's. Free both with asc_free. */
 ASC_MUST_USE asc_status asc_task_rule(asc_task *t, const char *fallback, size_t *n, double **nodes,
                                       double **weights);
+/* n nodes and weights of a rule (an asc_rule), from the net's memory when they are the last ones used: making
+ * them costs as much as a small net's whole run. */
+ASC_MUST_USE asc_status asc_task_nodes(asc_task *t, int rule, size_t n, double *nodes, double *weights);
 /* Numbers explained per example, learnt by a pass if need be. */
 ASC_MUST_USE asc_status asc_task_n_out(asc_task *t, size_t *out);
 

@@ -10,7 +10,7 @@
 
 static const size_t DEFAULT_MEMORY = (size_t)400 << 20;
 /* Rows that share a pass gain nothing more once the working set is far beyond the caches (docs/SPEED.md). */
-static const size_t ENOUGH_BYTES = (size_t)64 << 20;
+static const size_t ENOUGH_BYTES = (size_t)24 << 20;
 enum { ENOUGH_ROWS = 16 };
 
 /* One pass being made: its tensors, and room for what is read back. */
@@ -258,6 +258,15 @@ static asc_status price(pass_run *r, size_t n, size_t *out) {
     return st;
 }
 
+/* What a row's filled values take outside the plan: a leaf, and the buffer that it is copied from. */
+static size_t leaf_bytes(const pass_run *r) {
+    const asc_task *t = r->t;
+    size_t bytes = 0, n = r->p->replace_sites ? t->n_at : t->n_in;
+    for (size_t k = 0; k < n; k++)
+        bytes += 2 * sizeof(float) * (r->p->replace_sites ? t->at[k].size : t->in[k].size);
+    return bytes * (r->p->partner_rows != NULL ? 2 : 1);
+}
+
 static asc_status choose_rows(pass_run *r, size_t *out) {
     asc_task *t = r->t;
     size_t want = r->p->rows->n, one = 0, two = 0;
@@ -274,7 +283,8 @@ static asc_status choose_rows(pass_run *r, size_t *out) {
         asc_status st = price(r, 1, &one);
         if (st == ASC_OK) st = price(r, 2, &two);
         if (st != ASC_OK) return st;
-        *c = (asc_net_price){.key = key, .one = one, .more = two > one ? two - one : 1};
+        size_t leaves = leaf_bytes(r);
+        *c = (asc_net_price){.key = key, .one = one + leaves, .more = (two > one ? two - one : 1) + leaves};
     }
     if (c->one > limit) {
         ASC_FAIL(t->ctx, ASC_RESOURCE_EXHAUSTED, "one row of '%s' needs %zu bytes; the bound is %zu",

@@ -36,11 +36,35 @@ static asc_shape stacked(const asc_task *t, const asc_shape *example, size_t n) 
     return s;
 }
 
+/* Rows of a float variable in the device's own precision: one row in double at a time. */
+static asc_tensor *filled_f32(asc_task *t, const asc_rows *rows, const asc_var *v, size_t k, size_t first,
+                              size_t n) {
+    asc_ctx *ctx = t->ctx;
+    size_t total;
+    double *row = asc_alloc(ctx, ASC_MEM_SCRATCH, (v->size + 1) * sizeof *row);
+    float *data =
+        asc_mul_size(v->size, n, &total) ? asc_alloc(ctx, ASC_MEM_SCRATCH, (total + 1) * sizeof *data) : NULL;
+    asc_tensor *out = NULL;
+    if (row != NULL && data != NULL) {
+        for (size_t i = 0; i < n; i++) {
+            float *to = data + i * v->size;
+            rows->fill(rows->self, first + i, k, row);
+            for (size_t e = 0; e < v->size; e++) to[e] = (float)row[e];
+        }
+        out = asc_from_f32(ctx, stacked(t, &v->shape, n), data);
+    }
+    asc_free(ctx, row);
+    asc_free(ctx, data);
+    return out != NULL ? out : asc_graph_poison(asc_graph_of(ctx));
+}
+
 /* Variable k of rows first .. first + n - 1 as one leaf. */
 static asc_tensor *filled(asc_task *t, const asc_rows *rows, const asc_var *v, size_t k, size_t first,
                           size_t n) {
     asc_ctx *ctx = t->ctx;
     size_t total;
+    if (asc_elem_is_float(v->elem) && strcmp(ctx->device_name, "reference") != 0)
+        return filled_f32(t, rows, v, k, first, n);
     double *data =
         asc_mul_size(v->size, n, &total) ? asc_alloc(ctx, ASC_MEM_SCRATCH, (total + 1) * sizeof *data) : NULL;
     if (data == NULL) return asc_graph_poison(asc_graph_of(ctx));

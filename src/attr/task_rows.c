@@ -55,6 +55,25 @@ asc_rows asc_path_rows(const asc_path *p) {
     return (asc_rows){.n = p->n_alphas * p->t->n, .self = (void *)(uintptr_t)p, .fill = fill_path};
 }
 
+asc_status asc_task_nodes(asc_task *t, int rule, size_t n, double *nodes, double *weights) {
+    asc_net *net = t->net;
+    if (net->rule_nodes == NULL || net->rule != rule || net->n_rule_nodes != n) {
+        asc_status st = asc_rule_nodes(t->ctx, (asc_rule)rule, n, nodes, weights);
+        if (st != ASC_OK) return st;
+        double *kept = asc_realloc(t->ctx, ASC_MEM_GENERAL, net->rule_nodes, 2 * n * sizeof *kept);
+        if (kept == NULL) return ASC_RESOURCE_EXHAUSTED;
+        memcpy(kept, nodes, n * sizeof *kept);
+        memcpy(kept + n, weights, n * sizeof *kept);
+        net->rule_nodes = kept;
+        net->rule = rule;
+        net->n_rule_nodes = n;
+        return ASC_OK;
+    }
+    memcpy(nodes, net->rule_nodes, n * sizeof *nodes);
+    memcpy(weights, net->rule_nodes + n, n * sizeof *weights);
+    return ASC_OK;
+}
+
 asc_status asc_task_rule(asc_task *t, const char *fallback, size_t *n, double **nodes, double **weights) {
     asc_ctx *ctx = t->ctx;
     const char *name = t->req->rule != NULL ? t->req->rule : fallback;
@@ -72,7 +91,7 @@ asc_status asc_task_rule(asc_task *t, const char *fallback, size_t *n, double **
     *nodes = asc_calloc(ctx, ASC_MEM_GENERAL, *n, sizeof **nodes);
     *weights = asc_calloc(ctx, ASC_MEM_GENERAL, *n, sizeof **weights);
     if (*nodes == NULL || *weights == NULL) return ASC_RESOURCE_EXHAUSTED;
-    st = asc_rule_nodes(ctx, (asc_rule)rule, *n, *nodes, *weights);
+    st = asc_task_nodes(t, rule, *n, *nodes, *weights);
     /* Captum's trapezoid divides by n instead of n - 1, so its weights add up to (n - 1) / n. */
     for (size_t i = 0; t->req->compat_captum && rule == ASC_RULE_RIEMANN_TRAPEZOID && i < *n; i++)
         (*weights)[i] *= ((double)*n - 1.0) / (double)*n;

@@ -32,6 +32,7 @@ void asc_net_close(asc_net *net) {
     asc_free(ctx, net->output_site);
     asc_free(ctx, net->sites);
     asc_free(ctx, net->path);
+    asc_free(ctx, net->rule_nodes);
     asc_free(ctx, net);
 }
 

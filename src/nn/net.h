@@ -39,6 +39,9 @@ struct asc_net {
     const char *kind;    /* "onnx", "c" */
     char *path;          /* NULL for a net in C */
     asc_net_price prices[ASC_N_NET_PRICES];
+    int rule; /* the quadrature rule that attribution used last, its nodes and then its weights */
+    size_t n_rule_nodes;
+    double *rule_nodes;    /* [2 * n_rule_nodes]; NULL = none yet */
     const asc_net_op *ops; /* by name; NULL for a net in C. Like notes, of the net */
     size_t n_ops;
     const char **notes; /* what a result must say: gradients that are not derivatives (rounding) */
