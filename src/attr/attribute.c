@@ -48,7 +48,10 @@ static asc_status options_json(asc_task *t) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (numbers[i].number == 0.0) continue;
         asc_jsonw_key(&w, numbers[i].key);
-        asc_jsonw_num(&w, numbers[i].number);
+        if (numbers[i].number == floor(numbers[i].number) && numbers[i].number < 1e15)
+            asc_jsonw_int(&w, (int64_t)numbers[i].number);
+        else
+            asc_jsonw_num(&w, numbers[i].number);
     }
     const struct {
         const char *key;
@@ -93,16 +96,16 @@ static void error_bound(asc_attribution *r) {
     for (size_t k = 0; k < r->n_scores; k++) {
         const asc_scores *s = &r->scores[k];
         if (s->error == NULL) r->error_bound = NAN;
-        for (int64_t i = 0, n = asc_shape_elems(&s->shape); s->error != NULL && i < n; i++)
-            r->error_bound = fmax(r->error_bound, s->error[i]);
+        for (int64_t i = 0, n = asc_shape_elems(&s->shape);
+             s->error != NULL && !isnan(r->error_bound) && i < n; i++)
+            r->error_bound =
+                s->error[i] > r->error_bound || isnan(s->error[i]) ? s->error[i] : r->error_bound;
     }
 }
 
 static asc_status price_only(asc_task *t) {
     double forward = 0.0, gradient = 0.0;
     size_t n_out;
-    asc_plan plan = {0};
-    (void)plan;
     asc_status st = asc_task_n_out(t, &n_out);
     if (st == ASC_OK && t->at_sites) st = asc_task_at_baselines(t); /* their shapes are known from here on */
     if (st == ASC_OK && t->at_sites) st = asc_task_masks(t);

@@ -48,7 +48,8 @@ static void price_rows(const asc_task *t, double *n_forward, double *n_gradient)
 const asc_method asc_method_input_x_gradient = {
     .info = {.name = "input-x-gradient",
              .captum = "InputXGradient",
-             .doc = "gradient times embedding, summed over its width; at a site: LayerGradientXActivation",
+             .doc = "gradient times value of each input element (of a prompt: summed over a token's "
+                    "embedding); at a site: LayerGradientXActivation",
              .formula = "score_t = sum_d x_td * d f / d x_td",
              .paper = "Shrikumar et al., Not Just a Black Box, 2016",
              .axioms = "none in general (complete only for functions that are linear along the ray to zero)",

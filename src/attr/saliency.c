@@ -56,7 +56,8 @@ static void price_rows(const asc_task *t, double *n_forward, double *n_gradient)
 const asc_method asc_method_saliency = {
     .info = {.name = "saliency",
              .captum = "Saliency",
-             .doc = "how strongly the output reacts to a small change of each token's embedding",
+             .doc = "how strongly the output reacts to a small change of each input element (of a prompt: of "
+                    "each token's embedding)",
              .formula =
                  "score_t = || d f / d x_t ||_2 (l2), sum |d f / d x_t| (abs) or sum d f / d x_t (signed)",
              .paper = "Simonyan, Vedaldi, Zisserman, Deep Inside Convolutional Networks, 2013",

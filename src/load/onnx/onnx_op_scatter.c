@@ -43,8 +43,7 @@ static asc_tensor *put_rows(asc_onnx_call *c, asc_tensor *data, asc_tensor *upda
         asc_tensor *at = asc_from_i32(c->ctx, ASC_SHAPE(m), place);
         return asc_add(c->ctx, data, asc_scatter_add(c->ctx, updates, at, rows));
     }
-    int32_t *pick = asc_onnx_places(c, m),
-            *to = asc_onnx_places(c, m);
+    int32_t *pick = asc_onnx_places(c, m), *to = asc_onnx_places(c, m);
     int32_t *last = asc_onnx_places(c, rows);
     bool *done = asc_onnx_memory(c, (size_t)m, sizeof *done);
     if (pick == NULL || to == NULL || last == NULL || done == NULL) return data;
