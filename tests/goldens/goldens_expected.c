@@ -41,7 +41,7 @@ static void copy(double **out, const double *data, size_t n) {
 void ours_add(ours *o, const double *data, const asc_shape *shape) {
     if (o->n == 16) return;
     o->size[o->n] = (size_t)asc_shape_elems(shape);
-    o->columns[o->n] = shape->rank == 2 ? (size_t)shape->dims[1] : 0;
+    o->columns[o->n] = shape->rank > 1 ? (size_t)shape->dims[shape->rank - 1] : 0;
     copy(&o->data[o->n], data, o->size[o->n]);
     o->n++;
 }

@@ -36,7 +36,7 @@ typedef struct expected_row {
 /* Numbers of our own, copied. */
 typedef struct ours {
     double *data[16], *delta;
-    size_t size[16], columns[16]; /* columns: of an array of two dimensions, otherwise 0 */
+    size_t size[16], columns[16]; /* columns: the last dimension, 0 if there is but one */
     size_t n, n_delta;
 } ours;
 void ours_add(ours *o, const double *data, const asc_shape *shape);

@@ -116,6 +116,8 @@ static const struct {
     {"chat_smollm2.jsonl", true, goldens_chat},
     {"gguf_dequant.jsonl", false, goldens_dequant},
     {"captum_config_golden.jsonl", false, goldens_captum_config},
+    {"captum_sampling.jsonl", false,
+     goldens_captum_config}, /* the same, with means and deviations over runs */
 };
 
 static bool is_dir(const char *path) {
