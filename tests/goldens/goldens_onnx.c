@@ -312,7 +312,7 @@ static void check_outputs(onnx_case *c) {
 }
 
 static void run_case(goldens *g, asc_net *net, const char *file, const char *name, const asc_json *k,
-                     double floor) {
+                     double floor, double flips) {
     char value[256];
     onnx_case c = {.g = g,
                    .net = net,
