@@ -86,6 +86,13 @@ ASC_API ASC_MUST_USE asc_status asc_removal_curves(asc_net *net, const asc_attr_
                                                    const asc_curves_request *how, asc_curves **out);
 ASC_API void asc_curves_destroy(asc_ctx *ctx, asc_curves *c); /* NULL is accepted */
 
+/* ---- agreement of two methods
+ * ----------------------------------------------------------------------------------- Spearman's rank
+ * correlation of a and b: Pearson's of the ranks, equal numbers sharing their mean rank. NaN when n < 2 or
+ * when all numbers of one are equal. RESOURCE_EXHAUSTED. */
+ASC_API ASC_MUST_USE asc_status asc_rank_correlation(asc_ctx *ctx, const double *a, const double *b, size_t n,
+                                                     double *out);
+
 #ifdef __cplusplus
 }
 #endif

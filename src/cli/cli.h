@@ -10,7 +10,7 @@
 enum { EXIT_DONE = 0, EXIT_CHECK = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_INTERNAL = 4 };
 
 typedef enum cli_command_id {
-#define COMMAND(name, takes, least, most, doc) CMD_##name,
+#define COMMAND(id, name, takes, least, most, doc) CMD_##id,
 #include "cmds.def"
 #undef COMMAND
     N_COMMANDS
@@ -152,7 +152,16 @@ typedef struct cli_net_args {
 } cli_net_args;
 int cli_net_inputs(cli *c, cli_net_args *a);                       /* inputs, picture, labels, names */
 int cli_net_request(cli *c, cli_net_args *a, asc_attr_request *q); /* everything else */
+int cli_net_window(cli *c, cli_net_args *a, asc_attr_request *q);  /* of q's method; part of the above */
 void cli_net_args_free(cli *c, cli_net_args *a);
+
+/* explain_net.c, for commands that explain nets: everything up to the request; free a in any case. */
+int cli_net_open(cli *c, cli_net_args *a, asc_attr_request *q);
+/* Sets a site for methods that cannot take bytes; then scores are to be summed over their last axis. */
+int cli_net_choose_site(cli *c, cli_net_args *a, asc_attr_request *q, bool *chosen);
+void cli_net_sum_rows(asc_scores *s);
+asc_net_report cli_net_report(const cli *c, const cli_net_args *a, const asc_attr_request *q,
+                              const asc_attribution *r);
 
 /* help.c, help_pages.c */
 int cli_show_help(cli *c, int command); /* -1 = the overview */
@@ -162,7 +171,7 @@ void cli_help_markdown(asc_text *t);
 void cli_help_man(asc_text *t);
 bool cli_shell_script(asc_text *t, const char *shell); /* false: unknown shell */
 
-#define COMMAND(name, takes, least, most, doc) int cmd_##name(cli *c);
+#define COMMAND(id, name, takes, least, most, doc) int cmd_##id(cli *c);
 #include "cmds.def"
 #undef COMMAND
 

@@ -68,8 +68,8 @@ static int write_all(cli *c, const asc_net_report *r) {
     return rc;
 }
 
-static asc_net_report report_of(cli *c, const cli_net_args *a, const asc_attr_request *q,
-                                const asc_attribution *r) {
+asc_net_report cli_net_report(const cli *c, const cli_net_args *a, const asc_attr_request *q,
+                              const asc_attribution *r) {
     asc_net_report rep = {.request = q,
                           .result = r,
                           .net = a->net,
@@ -102,7 +102,7 @@ static asc_net_report report_of(cli *c, const cli_net_args *a, const asc_attr_re
 
 /* Bytes have no gradient. Methods that need one get the first inner value with one row per byte (its one-hot
  * code, or its look-up): what they say there, summed over each row, is what they say of the byte. */
-static int choose_site(cli *c, cli_net_args *a, asc_attr_request *q, bool *chosen) {
+int cli_net_choose_site(cli *c, cli_net_args *a, asc_attr_request *q, bool *chosen) {
     bool takes_bytes = false;
     *chosen = false;
     if (q->n_at > 0 || !cli_has(c, OPT_BYTES) || q->method == NULL) return EXIT_DONE;
@@ -131,7 +131,7 @@ static int choose_site(cli *c, cli_net_args *a, asc_attr_request *q, bool *chose
 }
 
 /* Sums scores over the last axis, in place. */
-static void sum_rows(asc_scores *s) {
+void cli_net_sum_rows(asc_scores *s) {
     int64_t width = s->shape.dims[s->shape.rank - 1], rows = 1;
     s->shape.rank--;
     for (int d = 0; d < s->shape.rank; d++) rows *= s->shape.dims[d];
@@ -146,11 +146,7 @@ static void sum_rows(asc_scores *s) {
     }
 }
 
-int cli_explain_net(cli *c) {
-    cli_net_args a = {0};
-    asc_attr_request q;
-    asc_attribution *r = NULL;
-    bool chosen = false;
+int cli_net_open(cli *c, cli_net_args *a, asc_attr_request *q) {
     int rc = refuse_prompt_options(c);
     if (rc == EXIT_DONE) rc = cli_check_output(c, OPT_JSON);
     if (rc == EXIT_DONE) rc = cli_check_output(c, OPT_HTML);
@@ -158,15 +154,24 @@ int cli_explain_net(cli *c) {
     if (rc == EXIT_DONE) rc = cli_open_context(c);
     if (rc != EXIT_DONE) return rc;
     cli_watch_file(c->operand[0]);
-    asc_status st = asc_onnx_open(c->ctx, c->operand[0], &a.net);
-    if (st != ASC_OK) rc = cli_error(c, st);
-    if (rc == EXIT_DONE) rc = cli_net_inputs(c, &a);
-    if (rc == EXIT_DONE) rc = cli_net_request(c, &a, &q);
-    if (rc == EXIT_DONE) rc = choose_site(c, &a, &q, &chosen);
+    asc_status st = asc_onnx_open(c->ctx, c->operand[0], &a->net);
+    if (st != ASC_OK) return cli_error(c, st);
+    rc = cli_net_inputs(c, a);
+    return rc == EXIT_DONE ? cli_net_request(c, a, q) : rc;
+}
+
+int cli_explain_net(cli *c) {
+    cli_net_args a = {0};
+    asc_attr_request q;
+    asc_attribution *r = NULL;
+    asc_status st;
+    bool chosen = false;
+    int rc = cli_net_open(c, &a, &q);
+    if (rc == EXIT_DONE) rc = cli_net_choose_site(c, &a, &q, &chosen);
     if (rc == EXIT_DONE && (st = asc_attribute(a.net, &q, &r)) != ASC_OK) rc = cli_error(c, st);
     if (rc == EXIT_DONE) {
-        if (chosen && !q.dry_run) sum_rows(&r->scores[0]);
-        asc_net_report rep = report_of(c, &a, &q, r);
+        if (chosen && !q.dry_run) cli_net_sum_rows(&r->scores[0]);
+        asc_net_report rep = cli_net_report(c, &a, &q, r);
         rc = write_all(c, &rep);
     }
     asc_attribution_destroy(c->ctx, r);

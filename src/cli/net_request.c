@@ -210,7 +210,7 @@ static int read_mask(cli *c, cli_net_args *a, asc_attr_request *q) {
     return st == ASC_OK ? EXIT_DONE : cli_error(c, st);
 }
 
-static int read_window(cli *c, cli_net_args *a, asc_attr_request *q) {
+int cli_net_window(cli *c, cli_net_args *a, asc_attr_request *q) {
     if (cli_has(c, OPT_WINDOW)) {
         int n = read_list(c->value[OPT_WINDOW], "x", a->window, 2 * ASC_MAX_RANK);
         if (n == 0) return cli_usage("--window is sizes as 3x16x16, not '%.60s'", c->value[OPT_WINDOW]);
@@ -290,6 +290,6 @@ int cli_net_request(cli *c, cli_net_args *a, asc_attr_request *q) {
     if (rc == EXIT_DONE) rc = read_neuron(c, a, q);
     if (rc == EXIT_DONE) rc = read_baseline(c, a, q);
     if (rc == EXIT_DONE) rc = read_mask(c, a, q);
-    if (rc == EXIT_DONE) rc = read_window(c, a, q);
+    if (rc == EXIT_DONE) rc = cli_net_window(c, a, q);
     return rc == EXIT_DONE ? read_lrp(c, a, q) : rc;
 }

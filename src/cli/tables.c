@@ -3,11 +3,12 @@
 
 #define IN(command) (1u << CMD_##command)
 #define PROMPTED (IN(explain) | IN(generate) | IN(tokenize) | IN(bench))
-#define RUNNING (IN(explain) | IN(generate) | IN(rerun) | IN(bench))
+#define NETS (IN(explain) | IN(compare_methods))
+#define RUNNING (NETS | IN(generate) | IN(rerun) | IN(bench))
 #define EVERY (~0u)
 
 const cli_command cli_commands[N_COMMANDS] = {
-#define COMMAND(name, takes, least, most, doc) {#name, takes, doc, least, most, cmd_##name},
+#define COMMAND(id, name, takes, least, most, doc) {name, takes, doc, least, most, cmd_##id},
 #include "cmds.def"
 #undef COMMAND
 };
