@@ -106,7 +106,7 @@ typedef struct recipe {
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 static const recipe recipes[ASC_N_SAMPLE_NETS] = {
-    {"mlp", "tanh", mlp, mlp_weights, COUNT(mlp_weights), {1, {8}}, {1, {10}}, {3}, 1, {4}},
+    {"mlp", "second", mlp, mlp_weights, COUNT(mlp_weights), {1, {8}}, {1, {10}}, {3}, 1, {4}},
     {"cnn",
      "relu1",
      cnn,
