@@ -1,7 +1,9 @@
 /* main.c - the program: finds the command and runs it. */
 #include "cli.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int help_or(const char *word) {
     cli c = {.command = CMD_help};
@@ -16,7 +18,16 @@ static int help_or(const char *word) {
     return rc;
 }
 
+/* Threads that wait for each other spin before they sleep. GCC's runtime spins for milliseconds by default,
+ * which makes two threads on busy cores up to 70 times slower (docs/SPEED.md). It reads its settings before
+ * main, so the program starts itself once more; whoever set one of them is left alone. */
+static void wait_politely(char **argv) {
+    if (getenv("GOMP_SPINCOUNT") != NULL || getenv("OMP_WAIT_POLICY") != NULL) return;
+    if (setenv("GOMP_SPINCOUNT", "4000", 1) == 0) execv("/proc/self/exe", argv); /* on failure: as it is */
+}
+
 int main(int argc, char **argv) {
+    wait_politely(argv);
     cli_keep_streams();
     cli_install_signals();
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return help_or("--help");
