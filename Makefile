@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 MODEL ?= models/SmolLM2-135M-Instruct.Q4_1.gguf
 export PREFIX DESTDIR JOBS FUZZ_SECONDS
 
-.PHONY: help build model demo check check-full bench goldens onnx-node-tests format docs install clean
+.PHONY: help build model demo demo-image demo-bytes check check-full bench goldens onnx-node-tests format docs install clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -21,6 +21,12 @@ model: ## fetch and verify the demonstration model (98 MB)
 
 demo: build model ## build, fetch a model, explain a sentence here and in demo.html
 	@scripts/demo.sh $(MODEL)
+
+demo-image: build ## fetch an ONNX model, explain a picture here and in demo-image.html
+	@scripts/demo-image.sh
+
+demo-bytes: build ## fetch an ONNX model, explain a file's bytes here and in demo-bytes.html
+	@scripts/demo-bytes.sh
 
 check: build ## build, tests and tree checks; minutes on 2 cores
 	@scripts/check.sh
