@@ -125,6 +125,7 @@ int cli_explain(cli *c, asc_model *m, const asc_request *req);
 /* explain_net.c: explain for ONNX files. */
 bool cli_is_net(const char *path);
 int cli_explain_net(cli *c);
+int cli_inspect_net(cli *c); /* inspect_net.c */
 
 /* net_args.c: what the options say about a net's inputs, target, baselines and masks. */
 enum { CLI_MAX_PORTS = 16 };

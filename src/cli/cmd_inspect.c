@@ -210,6 +210,7 @@ int cmd_inspect(cli *c) {
     asc_inspect *f = NULL;
     asc_model *m = NULL;
     char unsupported[1600] = "";
+    if (cli_is_net(c->operand[0])) return cli_inspect_net(c);
     int rc = cli_check_output(c, OPT_JSON);
     if (rc == EXIT_DONE) rc = cli_open_context(c);
     if (rc != EXIT_DONE) return rc;

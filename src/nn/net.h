@@ -46,6 +46,7 @@ struct asc_net {
     size_t n_ops;
     const char **notes; /* what a result must say: gradients that are not derivatives (rounding) */
     size_t n_notes;
+    int opset; /* of a model file's default domain; 0 for a net in C */
     void *self;
     /* Records one run. inputs: floats as f32 tensors, integers and booleans as i32 tensors, in the order of
      * the ports; their shapes agree with the ports. tap may be NULL. outputs[n_outputs] is filled; errors are

@@ -68,6 +68,10 @@ asc_status asc_onnx_census(asc_onnx_net *on) {
     if (x.n > 0) qsort(x.ops, x.n, sizeof *x.ops, by_name);
     net->ops = x.ops;
     net->n_ops = x.n;
+    for (size_t i = 0; i < on->model->n_opsets; i++) {
+        const asc_onnx_opset *o = &on->model->opsets[i];
+        if (o->domain.len == 0 || asc_view_eqs(o->domain, "ai.onnx")) net->opset = o->version;
+    }
     net->notes = asc_arena_alloc(&on->arena, (x.n + 1) * sizeof *net->notes);
     if (net->notes == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (size_t i = 0; i < x.n; i++) {
