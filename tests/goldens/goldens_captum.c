@@ -1,14 +1,14 @@
 /* goldens_captum.c - Captum's shared test configurations on its toy models (captum_config_golden.jsonl):
  * every pair of a configuration and a class. Deterministic pairs are compared within the tolerance that
- * Captum's own tests use; for stochastic ones the recorded number is one draw, so it must lie within 3
- * deviations of our mean over 20 seeds. */
+ * Captum's own tests use; for stochastic ones the recorded number is one draw, so it must lie within 4
+ * deviations of our mean over 60 seeds: there are some 1,000 such numbers. */
 #include "goldens_config.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 20, MANY = 300 };
+enum { SEEDS = 60, MANY = 300 };
 
 /* Arrays of a result in order, whatever lists and tuples they stand in. */
 static void collect(const asc_json *j, const asc_json **out, size_t *n) {
@@ -48,7 +48,7 @@ static void compare(config *c, const char *what, const asc_json *want, const asc
                    ours = mean != NULL ? mean[k][i] : r->scores[k].data[i];
             /* the recorded numbers are f32 sums: 1e-5 of their size on top */
             worst = fmax(worst,
-                         fabs(ours - v) / (tolerance + 1e-5 * fabs(v) + 3.0 * d * sqrt(1.0 + 1.0 / SEEDS)));
+                         fabs(ours - v) / (tolerance + 1e-5 * fabs(v) + 4.0 * d * sqrt(1.0 + 1.0 / SEEDS)));
         }
         goldens_check(c->g, worst, "%s: array %zu", what, k);
         golden_array_free(&w);
@@ -98,7 +98,7 @@ static void stochastic(config *c, const char *what, const asc_json *want, const 
     double *mean[16] = {0}, *deviation[16] = {0};
     asc_attribution *r = NULL;
     size_t n = 0;
-    int seeds = want != NULL ? SEEDS : MANY;
+    const int seeds = want != NULL ? SEEDS : MANY;
     for (int s = 0; s < seeds; s++) {
         asc_attribution_destroy(c->g->ctx, r);
         c->q.seed = (uint64_t)s + 1;
@@ -162,12 +162,17 @@ static bool is_fault(const config *c, const char *method) {
 }
 
 /* Recorded draws that are outliers among Captum's own: of 1000 runs of KernelShap, none reaches the largest
- * of the 36 numbers, and one is at the 0.001 quantile (25 samples leave the least squares of 6 features
- * nearly singular now and then); Lime's lie at the 0.007 quantile of 300. captum_sampling.jsonl has Captum's
- * mean and deviation for these instead, which tell more. */
+ * of the 36 numbers, and three are at or below the 0.002 quantile (25 samples leave the least squares of 6
+ * features nearly singular now and then); Lime's lie up to 3.6 deviations out among 200 runs.
+ * captum_sampling.jsonl has Captum's mean and deviation for these instead, which tell more. */
 static bool is_outlier(const config *c, asc_view captum) {
-    return (asc_view_eqs(captum, "KernelShap") && strcmp(c->name, "basic_multi_input_multi_target") == 0) ||
-           (asc_view_eqs(captum, "Lime") && strcmp(c->name, "basic_single_target") == 0);
+    static const char *const lime[] = {"basic_single_target", "basic_multiple_tuple_target",
+                                       "basic_tensor_single_target", "basic_tensor_multi_target"};
+    if (asc_view_eqs(captum, "KernelShap")) return strcmp(c->name, "basic_multi_input_multi_target") == 0;
+    for (size_t i = 0; asc_view_eqs(captum, "Lime") && i < sizeof lime / sizeof *lime; i++) {
+        if (strcmp(c->name, lime[i]) == 0) return true;
+    }
+    return false;
 }
 
 static void run_class(config *c, asc_view captum, const asc_json *result) {

@@ -138,7 +138,7 @@ static double ratio(const config *c, const expected_row *row, const wanted *w, c
                    ? ratio_of(row, w->data[0], o->delta, spread != NULL ? spread->delta : NULL, o->n_delta, 1)
                    : INFINITY;
     size_t first = 0, n = o->n;
-    if (what.len > 5) { /* attr[i] */
+    if (what.len > 5 && what.ptr[4] == '[') { /* attr[i] */
         first = (size_t)(what.ptr[5] - '0');
         n = first + 1;
         if (c->n_layers > 1 && first < c->n_layers) {
