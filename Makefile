@@ -35,7 +35,7 @@ check-full: ## also clang, sanitizers, valgrind, fuzzing, a fresh clone
 	@scripts/check-full.sh
 
 bench: build model ## measured speed and memory, as ratios
-	@build/ascribe bench $(MODEL)
+	@scripts/bench.sh $(MODEL)
 
 goldens: build ## DIR=folder [MODEL=file]: compare with third-party numbers
 	@scripts/goldens.sh "$(DIR)" "$(MODEL)"
