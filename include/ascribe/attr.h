@@ -178,6 +178,14 @@ typedef struct asc_method_traits {
 } asc_method_traits;
 ASC_API asc_method_traits asc_method_traits_at(size_t i); /* all false when i is past the last */
 
+/* Captum's classes, and what asks for the same here. */
+typedef struct asc_captum_name {
+    const char *captum, *method; /* "LayerGradCam", "grad-cam" */
+    const char *at;              /* what the request's `at` names; "" = nothing: the inputs */
+    const char *neuron;          /* what is explained instead of an output; "" = an output */
+} asc_captum_name;
+ASC_API const asc_captum_name *asc_captum_name_at(size_t i); /* NULL when i is past the last */
+
 /* Names as the command line and JSON have them; -1 / NULL when unknown. */
 ASC_API int asc_features_from_name(const char *name);
 ASC_API const char *asc_features_name(asc_features f);

@@ -4,6 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Is "saliency, norm signed" that method? */
+static bool is_of(const char *entry, const char *method) {
+    size_t n = strlen(method);
+    return strncmp(entry, method, n) == 0 && (entry[n] == '\0' || entry[n] == ',');
+}
+
 static void methods_json(asc_text *t) {
     asc_text_array(t, NULL);
     for (size_t i = 0; asc_method_at(i) != NULL; i++) {
@@ -18,6 +24,20 @@ static void methods_json(asc_text *t) {
         asc_text_strz(t, "cost", m->cost);
         asc_text_strz(t, "options", m->options);
         asc_text_strz(t, "differences", m->differences);
+        asc_method_traits traits = asc_method_traits_at(i);
+        asc_text_bool(t, "prompts", traits.prompts);
+        asc_text_bool(t, "nets", traits.nets);
+        asc_text_bool(t, "by_gradient", traits.by_gradient);
+        asc_text_bool(t, "takes_integers", traits.takes_integers);
+        asc_text_bool(t, "needs_site", traits.needs_site);
+        asc_text_bool(t, "stochastic", traits.stochastic);
+        asc_text_bool(t, "complete", traits.complete);
+        asc_text_array(t, "captum_classes");
+        for (size_t k = 0; asc_captum_name_at(k) != NULL; k++) {
+            if (is_of(asc_captum_name_at(k)->method, m->name))
+                asc_text_strz(t, NULL, asc_captum_name_at(k)->captum);
+        }
+        asc_text_end(t);
         asc_text_end(t);
     }
     asc_text_end(t);
@@ -29,6 +49,22 @@ static void line_item(asc_text *t, const char *name, const char *text) {
     asc_text_wrap(t, text, 14, 100);
 }
 
+static const char *works_on(size_t i) {
+    asc_method_traits traits = asc_method_traits_at(i);
+    return traits.nets && traits.prompts ? "nets and prompts" : traits.nets ? "nets" : "prompts";
+}
+
+/* Captum's classes that are this method, in one line. */
+static const char *captum_names(const char *method, const char *fallback, char *out, size_t size) {
+    size_t n = 0;
+    for (size_t k = 0; asc_captum_name_at(k) != NULL && n < size; k++) {
+        if (is_of(asc_captum_name_at(k)->method, method))
+            n +=
+                (size_t)snprintf(out + n, size - n, "%s%s", n > 0 ? ", " : "", asc_captum_name_at(k)->captum);
+    }
+    return n > 0 ? out : fallback;
+}
+
 /* Runs `json` if --json was given, else writes what is in c->out. */
 static int finish(cli *c, void (*json)(asc_text *)) {
     if (!cli_wants_json(c)) return cli_has(c, OPT_QUIET) ? EXIT_DONE : cli_flush(c);
@@ -38,6 +74,7 @@ static int finish(cli *c, void (*json)(asc_text *)) {
 }
 
 int cmd_methods(cli *c) {
+    char names[512];
     int rc = cli_open_context(c);
     if (rc != EXIT_DONE) return rc;
     if (cli_has(c, OPT_MARKDOWN)) {
@@ -53,7 +90,8 @@ int cmd_methods(cli *c) {
         line_item(c->out, "cost", m->cost);
         line_item(c->out, "options", m->options);
         line_item(c->out, "paper", m->paper);
-        line_item(c->out, "Captum", m->captum);
+        line_item(c->out, "works on", works_on(i));
+        line_item(c->out, "Captum", captum_names(m->name, m->captum, names, sizeof names));
         line_item(c->out, "differs", m->differences);
     }
     return finish(c, methods_json);

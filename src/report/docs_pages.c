@@ -41,5 +41,18 @@ void asc_methods_markdown(asc_text *out) {
         item(out, "Paper", m->paper, false);
         item(out, "Captum's name", m->captum, true);
         item(out, "Differs from Captum", m->differences, false);
+        asc_method_traits traits = asc_method_traits_at(i);
+        asc_text_addf(out, "- **Works on**: %s%s%s\n", traits.nets ? "nets" : "",
+                      traits.nets && traits.prompts ? " and " : "", traits.prompts ? "prompts" : "");
+    }
+    asc_text_adds(
+        out, "\n## Captum's classes\nLayer and neuron forms are the same methods, pointed elsewhere: `at` "
+             "(`--site`) names what is attributed\nto, `target.value` (`--target-value`) what is "
+             "explained.\n\n| Captum | here | `at` | explained |\n|---|---|---|---|\n");
+    for (size_t i = 0; asc_captum_name_at(i) != NULL; i++) {
+        const asc_captum_name *n = asc_captum_name_at(i);
+        asc_text_addf(out, "| `%s` | %s | %s | %s |\n", n->captum, n->method,
+                      n->at[0] != '\0' ? n->at : "the inputs",
+                      n->neuron[0] != '\0' ? n->neuron : "an output");
     }
 }
