@@ -329,6 +329,32 @@ done:
     return st;
 }
 
+static void fill_example(void *self, size_t row, size_t var, double *out) {
+    const asc_task *t = self;
+    memcpy(out, t->in[var].x + row * t->in[var].size, t->in[var].size * sizeof *out);
+}
+
+asc_status asc_task_price(asc_task *t, bool gradients, double *flops, size_t *bytes) {
+    asc_rows rows = {.n = 1, .self = t, .fill = fill_example};
+    asc_pass p = {.rows = &rows, .want_gradients = gradients};
+    pass_run r = {0};
+    asc_plan plan;
+    asc_status st = ASC_OK;
+    *flops = 0.0;
+    *bytes = 0;
+    ASC_TRY(run_init(&r, t, &p, &t->aim));
+    asc_scope_begin(t->ctx);
+    st = record(&r, 0, 1);
+    if (st == ASC_OK) st = asc_exec_price(t->ctx, r.outs, r.n_outs, &plan);
+    st = asc_scope_close(t->ctx, st);
+    if (st != ASC_OK) goto done;
+    *flops = plan.cost.flops;
+    *bytes = plan.arena_bytes + plan.output_bytes + plan.scratch_bytes + leaf_bytes(&r);
+done:
+    run_deinit(&r);
+    return st;
+}
+
 typedef struct collect {
     double *out;
     size_t n_out;

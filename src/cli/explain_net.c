@@ -41,10 +41,10 @@ static bool to_stdout(const cli *c, cli_option_id o) {
 static void price(asc_text *t, const asc_attribution *r) {
     asc_text_addf(
         t,
-        "Would run %llu rows forwards, %llu of them backwards too, with at most %.0f MB of intermediate\n"
-        "values. Nothing was computed but the net's own output (--dry-run).\n",
-        (unsigned long long)r->n_forward, (unsigned long long)r->n_backward,
-        (double)r->predicted_peak_bytes / 1e6);
+        "Would take about %.3g s: %llu rows forwards, %llu of them backwards too, %.3g GFLOP, with about\n"
+        "%.0f MB of intermediate values. Only the net's own output was computed (--dry-run).\n",
+        r->predicted_seconds, (unsigned long long)r->n_forward, (unsigned long long)r->n_backward,
+        r->flops / 1e9, (double)r->predicted_peak_bytes / 1e6);
     for (size_t i = 0; i < r->n_notes; i++) {
         asc_text_adds(t, "Note: ");
         asc_text_wrap(t, r->notes[i], 6, 100);
