@@ -162,6 +162,8 @@ int cli_parse(cli *c, int argc, char **argv) {
     int command = find_command(argv[1]);
     if (command < 0) return unknown_command(argv[1]);
     c->command = (cli_command_id)command;
+    c->argc = argc;
+    c->argv = argv;
     for (int i = 2; i < argc; i++) {
         const char *a = argv[i];
         if (!only_operands && strcmp(a, "--") == 0) {

@@ -58,6 +58,8 @@ struct cli {
     int n_given;
     const char *operand[2];
     int n_operands;
+    int argc; /* as it was typed */
+    char **argv;
     asc_ctx *ctx;
     asc_text *out; /* what goes to standard output at the end */
 };
@@ -142,6 +144,7 @@ typedef struct cli_net_args {
     const char **labels, **names;
     size_t n_labels, n_names;
     const char *sites[CLI_MAX_PORTS];
+    asc_text *command;
     int64_t index[ASC_MAX_RANK], versus[ASC_MAX_RANK], unit[ASC_MAX_RANK], window[2 * ASC_MAX_RANK],
         stride[2 * ASC_MAX_RANK];
     double stdev, level[CLI_MAX_PORTS];
@@ -163,6 +166,10 @@ int cli_net_choose_site(cli *c, cli_net_args *a, asc_attr_request *q, bool *chos
 void cli_net_sum_rows(asc_scores *s);
 asc_net_report cli_net_report(const cli *c, const cli_net_args *a, const asc_attr_request *q,
                               const asc_attribution *r);
+
+/* rerun_net.c: the line that was typed, without its outputs; and a result of such a line again. */
+void cli_command_line(const cli *c, asc_text *t);
+int cli_rerun_net(cli *c, const asc_net_saved *s);
 
 /* help.c, help_pages.c */
 int cli_show_help(cli *c, int command); /* -1 = the overview */

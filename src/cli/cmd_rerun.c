@@ -109,10 +109,16 @@ static void settings(cli *c, const asc_saved *s, char threads[16]) {
     c->operand[0] = s->model_file;
 }
 
+static bool is_net_result(asc_view json) {
+    static const char kind[] = "\"ascribe-net-result\"";
+    return memmem(json.ptr, json.len, kind, sizeof kind - 1) != NULL;
+}
+
 int cmd_rerun(cli *c) {
     cli first = {0}; /* a context only to read the file: the run's own is made as the file says */
     asc_text *file = NULL;
     asc_saved *s = NULL;
+    asc_net_saved *net = NULL;
     asc_result *r = NULL;
     asc_model *m = NULL;
     char threads[16];
@@ -123,6 +129,13 @@ int cmd_rerun(cli *c) {
     if (st == ASC_OK) st = asc_text_read(file, c->operand[0], MOST_BYTES);
     if (st != ASC_OK) {
         rc = cli_error(&first, st);
+        goto done;
+    }
+    if (is_net_result(asc_text_view(file))) {
+        st = asc_net_saved_parse(first.ctx, asc_text_view(file), &net);
+        rc = st == ASC_OK
+                 ? cli_rerun_net(c, net)
+                 : cli_error_in(&first, st, c->operand[0], "use a file that 'ascribe explain --json' wrote");
         goto done;
     }
     st = asc_saved_parse(first.ctx, asc_text_view(file), &s);
@@ -142,6 +155,7 @@ done:
     if (c->ctx != NULL) asc_result_destroy(c->ctx, r);
     asc_model_close(m);
     asc_saved_destroy(first.ctx, s);
+    asc_net_saved_destroy(first.ctx, net);
     asc_text_destroy(file);
     asc_text_destroy(first.out);
     asc_ctx_destroy(first.ctx);

@@ -76,7 +76,8 @@ asc_net_report cli_net_report(const cli *c, const cli_net_args *a, const asc_att
                           .model_path = c->operand[0],
                           .target_text = a->target_text,
                           .top = a->top,
-                          .n_top = a->n_top};
+                          .n_top = a->n_top,
+                          .command = asc_text_view(a->command).ptr};
     bool at_inputs = q->n_at == 0;
     if (a->picture.rgb != NULL) {
         rep.picture = &a->picture;
@@ -156,6 +157,10 @@ int cli_net_open(cli *c, cli_net_args *a, asc_attr_request *q) {
     cli_watch_file(c->operand[0]);
     asc_status st = asc_onnx_open(c->ctx, c->operand[0], &a->net);
     if (st != ASC_OK) return cli_error(c, st);
+    st = asc_text_create(c->ctx, &a->command);
+    if (st != ASC_OK) return cli_error(c, st);
+    cli_command_line(c, a->command);
+    asc_text_add(a->command, (asc_view){"", 1}); /* ends it as a string */
     rc = cli_net_inputs(c, a);
     return rc == EXIT_DONE ? cli_net_request(c, a, q) : rc;
 }

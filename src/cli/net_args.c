@@ -204,6 +204,7 @@ void cli_net_args_free(cli *c, cli_net_args *a) {
     asc_image_free(c->ctx, &a->picture);
     asc_table_free(c->ctx, &a->table);
     asc_text_destroy(a->bytes_file);
+    asc_text_destroy(a->command);
     free_lines(a->labels, a->labels_file);
     free_lines(a->names, a->names_file);
     asc_net_close(a->net);

@@ -56,6 +56,24 @@ static void test_compare(void **state) {
     test_ctx_end(ctx);
 }
 
+static void test_rerun(void **state) {
+    program *p = *state;
+    write_inputs(p);
+    program_expect(
+        p, 0, NULL,
+        MODEL "printf \"it's a cat\\ndog\\n\" >l.txt; $A explain $M --input r.csv --labels l.txt --target "
+              "\"it's a cat\" --method input-x-gradient --json r.json --quiet; $A rerun r.json");
+    assert_non_null(strstr(p->out, "bit for bit"));
+    program_expect(p, 1, NULL, "sed 's/\"data\": \\[3/\"data\": [4/' r.json >s.json; $A rerun s.json");
+    assert_non_null(strstr(p->out, "the largest difference is 1,"));
+    program_expect(p, 2, "holds no command",
+                   "sed 's/\"command\": .*/\"command\": null,/' r.json >s.json; $A rerun s.json");
+    program_expect(p, 2, "was not made by",
+                   "sed 's/\"command\": .*/\"command\": \"ascribe matrix --device cpu\",/' r.json >s.json; "
+                   "$A rerun s.json");
+    program_expect(p, 3, "schema", "sed 's/\"schema\": 1/\"schema\": 9/' r.json >s.json; $A rerun s.json");
+}
+
 static void test_matrix(void **state) {
     program *p = *state;
     program_expect(p, 0, NULL, "$A matrix --method integrated-gradients");
@@ -117,6 +135,7 @@ static void test_bad_input(void **state) {
 #define WITH_PROGRAM(f) cmocka_unit_test_setup_teardown(f, program_setup, program_teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {WITH_PROGRAM(test_inspect), WITH_PROGRAM(test_compare),
-                                       WITH_PROGRAM(test_matrix), WITH_PROGRAM(test_bad_input)};
+                                       WITH_PROGRAM(test_rerun), WITH_PROGRAM(test_matrix),
+                                       WITH_PROGRAM(test_bad_input)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
