@@ -168,6 +168,10 @@ typedef struct asc_method_info {
 } asc_method_info;
 ASC_API const asc_method_info *asc_method_at(size_t i); /* NULL when i is past the last */
 
+/* Number of a method for asc_method_at, -1 = unknown. Case, hyphens and underscores do not count, so that
+ * Captum's spellings fit: "GradCam", "deep_lift", "IntegratedGradients". */
+ASC_API int asc_method_find(const char *name);
+
 typedef struct asc_method_traits {
     bool prompts, nets;  /* works on language models' prompts; on nets */
     bool by_gradient;    /* needs a backward pass */

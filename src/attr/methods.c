@@ -11,6 +11,27 @@ const size_t asc_n_methods = sizeof asc_methods / sizeof *asc_methods;
 
 const asc_method_info *asc_method_at(size_t i) { return i < asc_n_methods ? &asc_methods[i]->info : NULL; }
 
+/* The next letter of a name that counts, in lower case; 0 at its end. */
+static int next_letter(const char **s) {
+    while (**s == '-' || **s == '_' || **s == ' ') ++*s;
+    int c = (unsigned char)**s;
+    if (c != 0) ++*s;
+    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
+}
+
+int asc_method_find(const char *name) {
+    for (size_t i = 0; name != NULL && i < asc_n_methods; i++) {
+        const char *a = asc_methods[i]->info.name, *b = name;
+        int x, y;
+        do {
+            x = next_letter(&a);
+            y = next_letter(&b);
+        } while (x == y && x != 0);
+        if (x == y) return (int)i;
+    }
+    return -1;
+}
+
 asc_method_traits asc_method_traits_at(size_t i) {
     if (i >= asc_n_methods) return (asc_method_traits){0};
     const asc_method *m = asc_methods[i];

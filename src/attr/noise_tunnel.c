@@ -160,9 +160,8 @@ static asc_status finish(tunnel *w, const char *noise) {
 static asc_status choose_base(tunnel *w) {
     asc_ctx *ctx = w->t->ctx;
     const char *name = w->t->req->base;
-    for (size_t i = 0; name != NULL && i < asc_n_methods; i++) {
-        if (strcmp(asc_methods[i]->info.name, name) == 0) w->base = asc_methods[i];
-    }
+    int found = asc_method_find(name);
+    if (found >= 0) w->base = asc_methods[found];
     if (w->base == NULL || w->base->attribute == NULL || w->base == w->t->method) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "noise-tunnel: no method '%.60s' to run inside",
                  name != NULL ? name : "");

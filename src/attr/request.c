@@ -20,9 +20,8 @@ asc_status asc_job_warn(asc_job *j, const char *fmt, ...) {
 
 static asc_status find_method(asc_job *j) {
     const char *name = j->req->method != NULL ? j->req->method : "feature-ablation";
-    for (size_t i = 0; i < asc_n_methods; i++) {
-        if (strcmp(asc_methods[i]->info.name, name) == 0) j->method = asc_methods[i];
-    }
+    int found = asc_method_find(name);
+    if (found >= 0) j->method = asc_methods[found];
     if (j->method != NULL && j->method->run == NULL) {
         ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s works on nets (ONNX files), not on prompts", name);
         return asc_hint(j->ctx, "feature-ablation and integrated-gradients work on prompts");

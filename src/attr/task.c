@@ -24,9 +24,8 @@ asc_status asc_task_note(asc_task *t, const char *fmt, ...) {
 
 static asc_status find_method(asc_task *t) {
     const char *name = t->req->method != NULL ? t->req->method : "integrated-gradients";
-    for (size_t i = 0; i < asc_n_methods; i++) {
-        if (strcmp(asc_methods[i]->info.name, name) == 0) t->method = asc_methods[i];
-    }
+    int found = asc_method_find(name);
+    if (found >= 0) t->method = asc_methods[found];
     if (t->method == NULL) {
         ASC_FAIL(t->ctx, ASC_INVALID_ARGUMENT, "unknown method '%.60s'", name);
         return asc_hint(t->ctx, "ascribe methods lists them");

@@ -54,10 +54,8 @@ static int check_method(const char *name) {
     const char *names[64];
     size_t n = 0;
     if (name == NULL) return EXIT_DONE;
-    for (; n < 64 && asc_method_at(n) != NULL; n++) {
-        names[n] = asc_method_at(n)->name;
-        if (strcmp(names[n], name) == 0) return EXIT_DONE;
-    }
+    if (asc_method_find(name) >= 0) return EXIT_DONE;
+    for (; n < 64 && asc_method_at(n) != NULL; n++) names[n] = asc_method_at(n)->name;
     const char *near = cli_nearest(name, names, n);
     return near != NULL ? cli_usage("unknown method '%.60s'; did you mean '%s'?", name, near)
                         : cli_usage("unknown method '%.60s' (see: ascribe methods)", name);

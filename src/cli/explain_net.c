@@ -101,31 +101,54 @@ asc_net_report cli_net_report(const cli *c, const cli_net_args *a, const asc_att
     return rep;
 }
 
-/* Bytes have no gradient. Methods that need one get the first inner value with one row per byte (its one-hot
- * code, or its look-up): what they say there, summed over each row, is what they say of the byte. */
-int cli_net_choose_site(cli *c, cli_net_args *a, asc_attr_request *q, bool *chosen) {
-    bool takes_bytes = false;
-    *chosen = false;
-    if (q->n_at > 0 || !cli_has(c, OPT_BYTES) || q->method == NULL) return EXIT_DONE;
-    for (size_t i = 0; asc_method_at(i) != NULL; i++) {
-        if (strcmp(asc_method_at(i)->name, q->method) == 0)
-            takes_bytes = asc_method_traits_at(i).takes_integers;
+/* Does the value of a site look like what is wanted? For bytes: a row for each byte. For a picture: a map of
+ * its own. */
+static int site_fits(cli *c, const cli_net_args *a, const asc_attr_request *q, const char *site, bool bytes,
+                     bool *fits) {
+    asc_array v = {0};
+    const asc_shape *in = &a->inputs[bytes ? 0 : a->picture_input].shape, *s = &v.shape;
+    asc_status st = asc_net_run(a->net, a->inputs, q->n_inputs, &site, 1, &v);
+    if (st != ASC_OK) return cli_error(c, st);
+    *fits = v.elem == ASC_ELEM_F32 || v.elem == ASC_ELEM_F64;
+    if (bytes) {
+        *fits = *fits && s->rank == in->rank + 1;
+        for (int d = 0; *fits && d < in->rank; d++) *fits = s->dims[d] == in->dims[d];
+    } else {
+        *fits = *fits && s->rank == 4 && s->dims[2] > 1 && s->dims[3] > 1;
     }
-    if (takes_bytes) return EXIT_DONE;
-    const asc_shape *in = &a->inputs[0].shape;
-    for (size_t i = 0; asc_net_site(a->net, i) != NULL; i++) {
-        asc_array v = {0};
-        const char *site = asc_net_site(a->net, i);
-        asc_status st = asc_net_run(a->net, a->inputs, q->n_inputs, &site, 1, &v);
-        if (st != ASC_OK) return cli_error(c, st);
-        bool fits = v.elem == ASC_ELEM_F32 && v.shape.rank == in->rank + 1;
-        for (int d = 0; fits && d < in->rank; d++) fits = v.shape.dims[d] == in->dims[d];
-        asc_array_free(c->ctx, &v);
+    asc_array_free(c->ctx, &v);
+    return EXIT_DONE;
+}
+
+/* Bytes have no gradient. Methods that need one get the first inner value with one row per byte (its one-hot
+ * code, or its look-up): what they say there, summed over each row, is what they say of the byte. Class
+ * activation maps of a picture get the last inner value that is a map itself, as the paper takes the last
+ * convolution layer. */
+int cli_net_choose_site(cli *c, cli_net_args *a, asc_attr_request *q, bool *chosen) {
+    int method = asc_method_find(q->method);
+    *chosen = false;
+    if (q->n_at > 0 || method < 0) return EXIT_DONE;
+    asc_method_traits traits = asc_method_traits_at((size_t)method);
+    bool bytes = cli_has(c, OPT_BYTES) && !traits.takes_integers,
+         map = strstr(asc_method_at((size_t)method)->name, "grad-cam") != NULL && a->picture.rgb != NULL;
+    size_t n = 0;
+    if (!bytes && !map) return EXIT_DONE;
+    if (map && q->neuron.value != NULL) return EXIT_DONE;
+    while (asc_net_site(a->net, n) != NULL) n++;
+    for (size_t i = 0; i < n; i++) {
+        const char *site = asc_net_site(a->net, bytes ? i : n - 1 - i);
+        bool fits = false;
+        int rc = site_fits(c, a, q, site, bytes, &fits);
+        if (rc != EXIT_DONE) return rc;
         if (!fits) continue;
         a->sites[0] = site;
-        q->at = a->sites;
-        q->n_at = 1;
-        *chosen = true;
+        if (traits.needs_site || bytes) {
+            q->at = a->sites;
+            q->n_at = 1;
+        } else {
+            q->neuron.value = site; /* guided-grad-cam: scores of the input, by way of a layer */
+        }
+        *chosen = bytes;
         return EXIT_DONE;
     }
     return EXIT_DONE; /* the library's own message says what to do */

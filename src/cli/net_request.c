@@ -256,18 +256,20 @@ static int read_lrp(cli *c, cli_net_args *a, asc_attr_request *q) {
 
 int cli_net_request(cli *c, cli_net_args *a, asc_attr_request *q) {
     size_t seed;
-    *q = (asc_attr_request){.struct_size = sizeof *q,
-                            .method = c->value[OPT_METHOD],
-                            .inputs = a->inputs,
-                            .n_inputs = asc_net_n_inputs(a->net),
-                            .no_batch = cli_has(c, OPT_NO_BATCH),
-                            .rule = c->value[OPT_RULE],
-                            .norm = c->value[OPT_NORM],
-                            .base = c->value[OPT_BASE],
-                            .noise = c->value[OPT_NOISE],
-                            .fallback = c->value[OPT_FALLBACK],
-                            .compat_captum = cli_has(c, OPT_COMPAT),
-                            .dry_run = cli_has(c, OPT_DRY_RUN)};
+    int method = asc_method_find(c->value[OPT_METHOD]);
+    *q =
+        (asc_attr_request){.struct_size = sizeof *q,
+                           .method = method >= 0 ? asc_method_at((size_t)method)->name : c->value[OPT_METHOD],
+                           .inputs = a->inputs,
+                           .n_inputs = asc_net_n_inputs(a->net),
+                           .no_batch = cli_has(c, OPT_NO_BATCH),
+                           .rule = c->value[OPT_RULE],
+                           .norm = c->value[OPT_NORM],
+                           .base = c->value[OPT_BASE],
+                           .noise = c->value[OPT_NOISE],
+                           .fallback = c->value[OPT_FALLBACK],
+                           .compat_captum = cli_has(c, OPT_COMPAT),
+                           .dry_run = cli_has(c, OPT_DRY_RUN)};
     for (size_t i = 0; i < CLI_MAX_PORTS && cli_nth(c, OPT_SITE, i) != NULL; i++) {
         a->sites[i] = cli_nth(c, OPT_SITE, i);
         q->n_at = i + 1;
