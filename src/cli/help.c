@@ -34,13 +34,14 @@ void cli_help_overview(asc_text *t) {
     asc_text_adds(t,
                   "ascribe: where did this model output come from?\n\nusage: ascribe COMMAND [options]\n\n");
     for (int i = 0; i < N_COMMANDS; i++)
-        asc_text_addf(t, "  %-12s %s\n", cli_commands[i].name, cli_commands[i].doc);
-    asc_text_adds(t,
-                  "\nascribe COMMAND --help shows the options of a command; ascribe --version the version.\n"
-                  "For example:\n"
-                  "  ascribe explain MODEL.gguf --prompt \"The capital of France is\" --target \" Paris\"\n"
-                  "\nexit codes: 0 done; 1 a comparison failed, or stopped by Ctrl-C; 2 wrong use;\n"
-                  "            3 bad input, output or too little memory; 4 an error of the program\n");
+        asc_text_addf(t, "  %-16s %s\n", cli_commands[i].name, cli_commands[i].doc);
+    asc_text_adds(
+        t, "\nascribe COMMAND --help shows the options of a command; ascribe --version the version.\n"
+           "For example:\n"
+           "  ascribe explain MODEL.gguf --prompt \"The capital of France is\" --target \" Paris\"\n  "
+           "ascribe explain MODEL.onnx --image photo.png --labels labels.txt --method integrated-gradients\n"
+           "\nexit codes: 0 done; 1 a comparison failed, or stopped by Ctrl-C; 2 wrong use;\n"
+           "            3 bad input, output or too little memory; 4 an error of the program\n");
 }
 
 int cli_show_help(cli *c, int command) {

