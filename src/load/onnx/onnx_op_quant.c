@@ -88,8 +88,10 @@ static asc_tensor *extreme(asc_onnx_call *c, asc_tensor *x, bool largest) {
 
 asc_onnx_quantised asc_onnx_quantise(asc_onnx_call *c, asc_tensor *x) {
     asc_ctx *ctx = c->ctx;
-    asc_tensor *low = extreme(c, x, false), *high = extreme(c, x, true);
-    asc_onnx_quantised q = {.scale = asc_scale(ctx, asc_sub(ctx, high, low), 1.0 / 255.0)};
+    asc_tensor *low = extreme(c, x, false), *high = extreme(c, x, true), *span = asc_sub(ctx, high, low);
+    /* All zeros span nothing: any scale holds them, onnxruntime takes 1. A baseline is such an input. */
+    asc_onnx_quantised q = {.scale = asc_where(ctx, asc_equal(ctx, span, scalar(c, 0.0)), scalar(c, 1.0),
+                                               asc_scale(ctx, span, 1.0 / 255.0))};
     q.zero = asc_onnx_to_grid(c, asc_neg(ctx, asc_div(ctx, low, q.scale)), NULL, ASC_ONNX_UINT8);
     q.y = asc_onnx_to_grid(c, asc_div(ctx, x, q.scale), q.zero, ASC_ONNX_UINT8);
     return q;
