@@ -113,8 +113,13 @@ static int check_outputs(cli *c) {
 int cmd_explain(cli *c) {
     job j = {0};
     asc_model *m = NULL;
-    if (cli_is_net(c->operand[0])) return cli_explain_net(c);
-    int rc = refuse_net_options(c);
+    int rc;
+    if (cli_is_net(c->operand[0])) {
+        rc = check_method(c->value[OPT_METHOD]);
+        if (rc == EXIT_DONE) rc = check_outputs(c);
+        return rc == EXIT_DONE ? cli_explain_net(c) : rc;
+    }
+    rc = refuse_net_options(c);
     if (rc == EXIT_DONE) rc = read_request(c, &j);
     if (rc == EXIT_DONE) rc = check_outputs(c);
     if (rc == EXIT_DONE) rc = cli_open_context(c);
