@@ -91,6 +91,14 @@ static asc_status note_zeros(asc_task *t) {
     return ASC_OK;
 }
 
+/* Operators without a derivative of their own have been given one: a gradient's reader must know. */
+static asc_status note_net(asc_task *t) {
+    asc_status st = ASC_OK;
+    for (size_t i = 0; t->method->by_gradient && st == ASC_OK && i < t->net->n_notes; i++)
+        st = asc_task_note(t, "%s", t->net->notes[i]);
+    return st;
+}
+
 static void error_bound(asc_attribution *r) {
     r->error_bound = r->n_scores > 0 ? 0.0 : NAN;
     for (size_t k = 0; k < r->n_scores; k++) {
@@ -159,6 +167,7 @@ asc_status asc_attribute(asc_net *net, const asc_attr_request *req, asc_attribut
     } else {
         ASC_TRY(t.method->attribute(&t));
         ASC_TRY(note_zeros(&t));
+        ASC_TRY(note_net(&t));
         error_bound(t.r);
     }
     t.r->seconds = (double)(asc_now_ns() - t0) * 1e-9;

@@ -125,7 +125,7 @@ static asc_status attribute(asc_task *t) {
     ASC_TRY(asc_task_need_path(t));
     ASC_TRY(asc_task_prepare(t, true));
     ASC_TRY(asc_task_ends(t, false));
-    t->r->delta = asc_calloc(ctx, ASC_MEM_GENERAL, t->n * samples, sizeof(double));
+    t->r->delta = asc_calloc(ctx, ASC_MEM_GENERAL, samples, t->n * sizeof(double));
     if (t->r->delta == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;

@@ -1,6 +1,7 @@
 /* neuron_conductance.c - the part of each input in the output's change that flows through one unit. */
 #include "method.h"
 #include "path_integral.h"
+#include "task_parts.h"
 #include <math.h>
 #include <string.h>
 
@@ -16,6 +17,10 @@ typedef struct unit {
 static asc_status keep_slope(void *self, size_t row, const asc_row_result *x) {
     unit *u = self;
     size_t e = row % u->t->n / u->t->copies;
+    if (row == 0) { /* the site's shape is known from here on */
+        asc_status st = asc_target_check(u->t->ctx, &u->t->req->neuron, &u->site.shape);
+        if (st != ASC_OK) return st;
+    }
     u->slope[row] = asc_target_sum(&u->t->req->neuron, &u->site.shape, e, x->g[0]);
     return ASC_OK;
 }
@@ -66,6 +71,8 @@ static asc_status attribute(asc_task *t) {
     int64_t site = asc_net_find_site(t->net, asc_view_of(t->req->neuron.value));
     if (site < 0) return ASC_NOT_FOUND;
     u.site = (asc_var){.name = t->net->sites[site], .input = -1, .site = site, .elem = ASC_ELEM_F32};
+    asc_aim aim; /* counts of the unit's indices: the first walk reads them before the second would check */
+    ASC_TRY(asc_aim_init(t, &t->req->neuron, &aim));
     ASC_TRY(asc_task_need_path(t));
     ASC_TRY(asc_task_prepare(t, false));
     ASC_TRY(asc_task_rule(t, t->req->compat_captum ? "riemann-trapezoid" : "gauss-legendre", &n, &nodes,

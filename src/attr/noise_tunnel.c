@@ -123,7 +123,7 @@ static asc_status one_group(tunnel *w, size_t first, size_t copies) {
     ASC_TRY(w->base->attribute(&sub));
     if (t->r->scores == NULL) ASC_TRY(take_shape(w, &sub));
     if (sub.r->n_delta == sub.n && w->delta == NULL &&
-        (w->delta = asc_calloc(ctx, ASC_MEM_GENERAL, t->n * w->samples, sizeof(double))) == NULL) {
+        (w->delta = asc_calloc(ctx, ASC_MEM_GENERAL, w->samples, t->n * sizeof(double))) == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }

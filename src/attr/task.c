@@ -87,7 +87,7 @@ static asc_status choose_moving(asc_task *t) {
         return asc_hint(t->ctx, "attribute to a site behind the look-up of the integers (at), or use "
                                 "feature-ablation");
     }
-    return ASC_FAIL(t->ctx, ASC_INVALID_ARGUMENT, "every input is fixed: nothing to attribute to");
+    return ASC_FAIL(t->ctx, ASC_INVALID_ARGUMENT, "every input is fixed or empty: nothing to attribute to");
 }
 
 static asc_status read_input(asc_task *t, size_t i) {
@@ -126,6 +126,11 @@ static asc_status resolve_sites(asc_task *t) {
     for (size_t i = 0; i < q->n_at; i++) {
         int64_t s = asc_net_find_site(t->net, asc_view_of(q->at[i]));
         if (s < 0) return ASC_NOT_FOUND;
+        for (size_t k = 0; k < i; k++) { /* replacing one would undo the other, sums would count it twice */
+            if (t->at[k].site == s)
+                return ASC_FAIL(t->ctx, ASC_INVALID_ARGUMENT, "site '%.60s' is given twice: at[%zu], at[%zu]",
+                                q->at[i], k, i);
+        }
         t->at[i] = (asc_var){.name = t->net->sites[s], .input = -1, .site = s, .elem = ASC_ELEM_F32};
     }
     return ASC_OK;
@@ -156,6 +161,7 @@ asc_status asc_task_init(asc_task *t, asc_net *net, const asc_attr_request *req)
     t->r = asc_calloc(t->ctx, ASC_MEM_GENERAL, 1, sizeof *t->r);
     if (t->r == NULL) return ASC_RESOURCE_EXHAUSTED;
     ASC_TRY(find_method(t));
+    ASC_TRY(asc_task_check_pointers(t));
     ASC_TRY(asc_net_check_inputs(net, req->inputs, req->n_inputs, &batch));
     ASC_TRY(choose_batching(t, batch));
     ASC_TRY(asc_task_check_numbers(t));

@@ -156,6 +156,8 @@ double asc_task_gradient_noise(const asc_task *t, double largest);
 double asc_task_value_noise(const asc_task *t, double value);
 asc_status asc_task_note(asc_task *t, const char *fmt, ...) ASC_PRINTF(2, 3); /* adds to r->notes */
 
+/* OUT_OF_RANGE or INVALID_ARGUMENT unless the target's indices lie in one example's value of shape s. */
+ASC_MUST_USE asc_status asc_target_check(asc_ctx *ctx, const asc_target *target, const asc_shape *s);
 /* Sum of those elements of one example's values at a target's site that the target selects (a neuron's part
  * of an array of gradients there); shape and values are of that example. */
 double asc_target_sum(const asc_target *target, const asc_shape *shape, size_t example, const double *values);

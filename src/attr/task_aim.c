@@ -5,6 +5,7 @@
 
 asc_status asc_aim_init(asc_task *t, const asc_target *want, asc_aim *out) {
     asc_ctx *ctx = t->ctx;
+    size_t n = t->n / t->copies; /* of the request: copies of an example share its target */
     *out = (asc_aim){.want = want};
     if (want->value == NULL) {
         out->site = (int64_t)t->net->output_site[0];
@@ -12,16 +13,18 @@ asc_status asc_aim_init(asc_task *t, const asc_target *want, asc_aim *out) {
         out->site = asc_net_find_site(t->net, asc_view_of(want->value));
         if (out->site < 0) return ASC_NOT_FOUND;
     }
+    if ((int)want->transform < ASC_TRANSFORM_NONE || want->transform > ASC_TRANSFORM_LOG)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "target: no transform has number %d",
+                        (int)want->transform);
     if (want->weights != NULL && want->n_rows > 0)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "target: give either indices or weights");
     if (want->weights == NULL && want->weight_rows > 0)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "target: weight_rows without weights");
-    if (want->weights != NULL && want->weight_rows != 1 && want->weight_rows != t->n)
+    if (want->weights != NULL && want->weight_rows != 1 && want->weight_rows != n)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "target: %zu rows of weights for %zu examples",
-                        want->weight_rows, t->n);
-    if (want->n_rows > 1 && want->n_rows != t->n)
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "target: %zu indices for %zu examples", want->n_rows,
-                        t->n);
+                        want->weight_rows, n);
+    if (want->n_rows > 1 && want->n_rows != n)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "target: %zu indices for %zu examples", want->n_rows, n);
     if (want->n_rows > 0 && (want->rank < 1 || want->rank > ASC_MAX_RANK || want->index == NULL))
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "target: an index has 1 to %d numbers", ASC_MAX_RANK);
     if (want->n_rows == 0 && (want->index != NULL || want->versus != NULL))
@@ -57,6 +60,20 @@ static int64_t offset_of(asc_ctx *ctx, const asc_shape *s, const int64_t *index,
     return o;
 }
 
+asc_status asc_target_check(asc_ctx *ctx, const asc_target *w, const asc_shape *s) {
+    char text[128];
+    if (w->n_rows == 0) return ASC_OK;
+    if (w->rank > s->rank)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                        "target: an index of %d numbers into a value of shape %s per example", w->rank,
+                        asc_shape_text(s, text));
+    for (size_t i = 0; i < w->n_rows * (w->versus != NULL ? 2u : 1u); i++) {
+        const int64_t *from = i < w->n_rows ? w->index : w->versus;
+        if (offset_of(ctx, s, from + (i % w->n_rows) * (size_t)w->rank, w->rank) < 0) return ASC_OUT_OF_RANGE;
+    }
+    return ASC_OK;
+}
+
 static asc_status resolve(asc_task *t, asc_aim *a, asc_tensor *value, size_t n) {
     asc_ctx *ctx = t->ctx;
     const asc_target *w = a->want;
@@ -72,16 +89,13 @@ static asc_status resolve(asc_task *t, asc_aim *a, asc_tensor *value, size_t n) 
     a->row_elems = (size_t)asc_shape_elems(&s);
     a->n_out = a->row_elems;
     if (w->weights != NULL) a->n_out = 1;
+    for (size_t i = 0; w->weights != NULL && i < w->weight_rows * a->row_elems; i++) {
+        if (w->weights[i] - w->weights[i] != 0.0)
+            return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "target: weights[%zu] is not finite", i);
+    }
     if (w->n_rows > 0) {
-        if (w->rank > s.rank)
-            return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
-                            "target: an index of %d numbers into a value of shape %s per example", w->rank,
-                            asc_shape_text(&s, text));
-        for (size_t i = 0; i < w->n_rows * (w->versus != NULL ? 2u : 1u); i++) {
-            const int64_t *from = i < w->n_rows ? w->index : w->versus;
-            if (offset_of(ctx, &s, from + (i % w->n_rows) * (size_t)w->rank, w->rank) < 0)
-                return ASC_OUT_OF_RANGE;
-        }
+        asc_status st = asc_target_check(ctx, w, &s);
+        if (st != ASC_OK) return st;
         a->n_out = 1;
         for (int d = w->rank; d < s.rank; d++) a->n_out *= (size_t)s.dims[d];
     }

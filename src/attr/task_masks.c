@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Ids are compared as doubles, which hold smaller integers exactly. */
+static const double MOST_ID = 9007199254740992.0;
+
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -43,6 +46,11 @@ static asc_status stretch(asc_task *t, asc_var *v, const asc_array *a, double **
             step *= a->shape.dims[own];
         }
         ids[e] = raw[at];
+        if (raw[at] >= MOST_ID || raw[at] <= -MOST_ID) { /* neighbours would become one feature */
+            asc_free(ctx, raw);
+            return ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "the mask of '%.60s': id %.17g is not below 2^53", v->name,
+                            ids[e]);
+        }
     }
     asc_free(ctx, raw);
     return ASC_OK;

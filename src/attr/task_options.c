@@ -2,8 +2,43 @@
 #include "task_parts.h"
 #include <math.h>
 
+/* Far beyond what anyone waits for; products with examples and features stay below 64 bits. */
+static const size_t MOST_SAMPLES = 1000000000;
+
+asc_status asc_task_check_pointers(asc_task *t) {
+    const asc_attr_request *q = t->req;
+    const struct {
+        const char *name;
+        size_t n;
+        const void *data;
+    } lists[] = {{"inputs", q->n_inputs, q->inputs},
+                 {"at", q->n_at, q->at},
+                 {"baselines", q->n_baselines, q->baselines},
+                 {"at_baselines", q->n_at_baselines, q->at_baselines},
+                 {"masks", q->n_masks, q->masks},
+                 {"stdevs", q->n_stdevs, q->stdevs},
+                 {"window", q->n_window, q->window},
+                 {"rules", q->n_rules, q->rules}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        if (lists[i].n > 0 && lists[i].data == NULL)
+            return ASC_FAIL(t->ctx, ASC_INVALID_ARGUMENT, "%s is NULL, but n_%s is %zu", lists[i].name,
+                            lists[i].name, lists[i].n);
+    }
+    for (size_t i = 0; i < q->n_at; i++) {
+        if (q->at[i] == NULL) return ASC_FAIL(t->ctx, ASC_INVALID_ARGUMENT, "at[%zu] is NULL", i);
+    }
+    for (size_t i = 0; i < q->n_masks; i++) {
+        if (q->masks[i].data == NULL)
+            return ASC_FAIL(t->ctx, ASC_INVALID_ARGUMENT, "masks[%zu] has no data", i);
+    }
+    return ASC_OK;
+}
+
 asc_status asc_task_check_numbers(asc_task *t) {
     const asc_attr_request *q = t->req;
+    if (q->samples > MOST_SAMPLES)
+        return ASC_FAIL(t->ctx, ASC_INVALID_ARGUMENT, "samples is %zu; at most %zu are taken", q->samples,
+                        MOST_SAMPLES);
     const struct {
         const char *name;
         double value;

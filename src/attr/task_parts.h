@@ -6,6 +6,8 @@
 
 /* task_options.c: numbers of the request that mean nothing; INVALID_ARGUMENT naming the field. */
 ASC_MUST_USE asc_status asc_task_check_numbers(asc_task *t);
+/* INVALID_ARGUMENT for lists of the request that have a length and no data. */
+ASC_MUST_USE asc_status asc_task_check_pointers(asc_task *t);
 /* task_baselines.c: x0 of in[] (and of at[] where the request gives them). */
 ASC_MUST_USE asc_status asc_task_baselines(asc_task *t);
 /* Baselines of sites from the request; called when their shapes are known. */

@@ -136,12 +136,33 @@ static void same_row(const char *name, const char *what, const asc_attribution *
     }
 }
 
-static void setup(fixture *f, const char *device) {
-    *f = (fixture){.ctx = test_ctx(device, "deferred"), .target = {0, 2, 1}};
+/* Scores, their errors and the explained values, NAN included. */
+static void same_bits(const char *name, const char *what, const asc_attribution *a,
+                      const asc_attribution *b) {
+    assert_int_equal(a->n_scores, b->n_scores);
+    for (size_t k = 0; k < a->n_scores; k++) {
+        const asc_scores *s = &a->scores[k], *t = &b->scores[k];
+        asc_array whole = {.elem = ASC_ELEM_F64, .shape = s->shape};
+        size_t bytes = (size_t)asc_array_count(&whole) * sizeof(double);
+        if (memcmp(s->data, t->data, bytes) != 0) fail_msg("%s, %s: other scores", name, what);
+        assert_true((s->error != NULL) == (t->error != NULL));
+        if (s->error != NULL && memcmp(s->error, t->error, bytes) != 0)
+            fail_msg("%s, %s: other errors", name, what);
+    }
+    assert_memory_equal(a->value, b->value, a->n_examples * a->n_outputs * sizeof(double));
+}
+
+static void setup_with(fixture *f, const char *device, const char *mode, int n_threads) {
+    asc_ctx_options o = {
+        .struct_size = sizeof o, .device = device, .mode = mode, .n_threads = n_threads, .seed = 1};
+    *f = (fixture){.target = {0, 2, 1}};
+    assert_int_equal(asc_ctx_create(&o, &f->ctx), ASC_OK);
     f->net = make(f->ctx, &f->params);
     for (int i = 0; i < ROWS * WIDTH; i++) f->x[i] = data_of(1000 + i);
     for (int i = 0; i < WIDTH; i++) f->mask[i] = i / 9;
 }
+
+static void setup(fixture *f, const char *device) { setup_with(f, device, "deferred", 0); }
 
 static void teardown(fixture *f) {
     asc_net_close(f->net);
@@ -191,7 +212,32 @@ static void test_cpu(void **state) {
     check_all("cpu", 2e-4);
 }
 
+/* The same bits for one thread and two, recorded whole and op by op. */
+static void test_same_bits(void **state) {
+    (void)state;
+    static const struct {
+        const char *mode, *what;
+        int n_threads;
+    } kinds[] = {{"deferred", "1 thread", 1}, {"deferred", "2 threads", 2}, {"eager", "eager", 1}};
+    static const int all[] = {0, 1, 2};
+    enum { N = sizeof kinds / sizeof *kinds };
+    fixture f[N];
+    for (size_t k = 0; k < N; k++) setup_with(&f[k], "cpu", kinds[k].mode, kinds[k].n_threads);
+    for (size_t m = 0; asc_method_at(m) != NULL; m++) {
+        if (!asc_method_traits_at(m).nets) continue;
+        asc_attribution *want = run(&f[0], m, all, ROWS, 0);
+        for (size_t k = 1; k < N; k++) {
+            asc_attribution *got = run(&f[k], m, all, ROWS, 0);
+            same_bits(asc_method_at(m)->name, kinds[k].what, want, got);
+            asc_attribution_destroy(f[k].ctx, got);
+        }
+        asc_attribution_destroy(f[0].ctx, want);
+    }
+    for (size_t k = 0; k < N; k++) teardown(&f[k]);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reference), cmocka_unit_test(test_cpu)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reference), cmocka_unit_test(test_cpu),
+                                       cmocka_unit_test(test_same_bits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
