@@ -119,7 +119,7 @@ static asc_status adaptive(asc_job *j) {
     r->panels = a.panels;
     r->noise_floor = a.noise_floor;
     if (a.converged) return ASC_OK;
-    /* From a zero baseline of a scale-free model no number of evaluations helps (docs/methods.md). */
+    /* From a zero baseline of a scale-free model no number of evaluations helps (docs/errors.md). */
     bool hopeless = j->baseline == ASC_BASELINE_ZERO && j->m->info.scale_free;
     r->refinable = !hopeless;
     char more[96] = " or another baseline";

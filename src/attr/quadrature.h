@@ -19,7 +19,7 @@ const char *asc_rule_name(asc_rule r);
 /* INVALID_ARGUMENT unless the rule can have n points; to be asked before anything is made for them. */
 ASC_MUST_USE asc_status asc_rule_check_steps(asc_ctx *ctx, asc_rule rule, size_t n);
 /* n >= 1 nodes and weights (trapezoid: n >= 2); weights add up to 1. Gauss-Legendre nodes by Newton's method
- * on the Legendre recurrence, to the last bit or two; the others by their definitions (docs/methods.md). */
+ * on the Legendre recurrence, to the last bit or two; the others by their definitions. */
 ASC_MUST_USE asc_status asc_rule_nodes(asc_ctx *ctx, asc_rule rule, size_t n, double *nodes, double *weights);
 
 #endif

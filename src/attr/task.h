@@ -150,7 +150,7 @@ ASC_MUST_USE asc_status asc_task_prepare(asc_task *t, bool with_errors);
  * `tolerance` relative to the largest score (0 = only records it): notes what does not hold. Needs n_out = 1.
  */
 ASC_MUST_USE asc_status asc_task_delta(asc_task *t, double tolerance);
-/* Rounding error of one score when the largest is `largest` (docs/methods.md: error model): of a gradient, of
+/* Rounding error of one score when the largest is `largest` (docs/errors.md): of a gradient, of
  * a difference of two values of size `value`. */
 double asc_task_gradient_noise(const asc_task *t, double largest);
 double asc_task_value_noise(const asc_task *t, double value);

@@ -42,7 +42,7 @@ static double roundoff(const asc_task *t) {
 }
 
 /* Rounding errors of a chain of products and sums are about those of its longest sums, with random signs; 64
- * roundings is what the nets of the test suite stay under (docs/methods.md). */
+ * roundings is what the nets of the test suite stay under (docs/errors.md). */
 enum { ROUNDINGS = 64 };
 
 double asc_task_gradient_noise(const asc_task *t, double largest) {
