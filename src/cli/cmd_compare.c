@@ -245,12 +245,13 @@ int cmd_compare_methods(cli *c) {
     if (rc == EXIT_DONE) rc = cli_net_open(c, &a, &q);
     size_t run = 0;
     for (size_t i = 0; rc == EXIT_DONE && i < x->n; i++) {
-        rc = run_one(c, &a, &q, &x->e[i], x->chosen);
+        rc = run_one(c, &a, &q, &x->e[i], x->n > 1);
         run += x->e[i].r != NULL;
     }
     if (rc == EXIT_DONE && run == 0) rc = cli_usage("none of the methods can be run: %.200s", x->e[0].why);
     if (rc == EXIT_DONE) rc = correlate(c, x);
     if (rc == EXIT_DONE) rc = write_all(c, &a, x);
+    if (rc == EXIT_DONE && run < x->n && !x->chosen) rc = EXIT_CHECK; /* asked for, and not there */
     for (size_t i = 0; c->ctx != NULL && i < x->n; i++) asc_attribution_destroy(c->ctx, x->e[i].r);
     cli_net_args_free(c, &a);
     free(x);

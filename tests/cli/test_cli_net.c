@@ -54,6 +54,9 @@ static void test_compare(void **state) {
     }
     asc_json_free(j);
     test_ctx_end(ctx);
+    /* one that cannot be run says why, and the others are there */
+    program_expect(p, 1, NULL, MODEL "$A compare-methods $M --input r.csv --methods saliency,grad-cam");
+    assert_non_null(strstr(p->out, "not run: grad-cam speaks of inner values"));
 }
 
 static void test_rerun(void **state) {
