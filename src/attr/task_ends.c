@@ -73,6 +73,20 @@ asc_status asc_task_ends(asc_task *t, bool with_baselines) {
     return run_end(t, true, t->at_sites, &t->r->baseline_value);
 }
 
+/* Every explained number has a score for every element: a target that was left out can ask for terabytes. */
+static const double MOST_SCORES = 268435456.0;
+
+static asc_status check_scores(const asc_task *t) {
+    double n = 0.0;
+    for (size_t k = 0; k < t->n_at; k++) n += (double)t->at[k].size;
+    n *= (double)t->n * (double)t->aim.n_out;
+    if (t->aim.n_out < 2 || n <= MOST_SCORES) return ASC_OK;
+    ASC_FAIL(t->ctx, ASC_RESOURCE_EXHAUSTED,
+             "%zu explained numbers per example make %.4g scores; at most %.4g", t->aim.n_out, n,
+             MOST_SCORES);
+    return asc_hint(t->ctx, "choose one number with the target (--target), or weights over them");
+}
+
 asc_status asc_task_n_out(asc_task *t, size_t *out) {
     asc_ctx *ctx = t->ctx;
     asc_status st = ASC_OK;
@@ -94,7 +108,7 @@ asc_status asc_task_n_out(asc_task *t, size_t *out) {
     asc_free(ctx, rec.moved);
     asc_free(ctx, rec.y);
     *out = t->aim.n_out;
-    return st;
+    return st == ASC_OK ? check_scores(t) : st;
 }
 
 asc_status asc_task_prepare(asc_task *t, bool with_errors) {

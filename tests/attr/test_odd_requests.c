@@ -99,6 +99,34 @@ static void numbers_out_of_bounds(void **state) {
     teardown(&f);
 }
 
+/* [1024,1] -> [1024,2^20] by broadcasting: no target leaves more scores than anyone can hold. */
+static void wide_fn(asc_frame *f, void *self, asc_tensor *const *in, asc_tensor **out) {
+    asc_ctx *ctx = asc_frame_ctx(f);
+    (void)self;
+    out[0] = asc_mul(ctx, in[0], asc_full(ctx, ASC_SHAPE(1, 1 << 20), 2.0));
+}
+
+static void too_many_scores(void **state) {
+    (void)state;
+    fixture f;
+    static const float x[1024] = {1};
+    asc_port port = {"x", ASC_ELEM_F32, {2, {1024, 1}}, false};
+    static const char *const names[] = {"y"};
+    asc_net_def d = {.struct_size = sizeof d,
+                     .inputs = &port,
+                     .n_inputs = 1,
+                     .outputs = names,
+                     .n_outputs = 1,
+                     .forward = wide_fn};
+    f.ctx = test_ctx("cpu", "deferred");
+    assert_ok(f.ctx, asc_net_create(f.ctx, &d, &f.net));
+    f.in = (asc_array){.elem = ASC_ELEM_F32, .shape = ASC_SHAPE(1024, 1), .data = x};
+    asc_attr_request q = {
+        .struct_size = sizeof q, .method = "feature-ablation", .inputs = &f.in, .n_inputs = 1};
+    refused(&f, &q, ASC_RESOURCE_EXHAUSTED, "1073741824 explained numbers per example make 1.1e+12 scores");
+    teardown(&f);
+}
+
 /* DynamicQuantizeMatMul rounds its input to 8 bits; what comes out are floats. */
 static void notes_of_the_net(void **state) {
     (void)state;
@@ -149,6 +177,6 @@ static void notes_of_the_net(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(lists_without_data),
                                        cmocka_unit_test(numbers_out_of_bounds),
-                                       cmocka_unit_test(notes_of_the_net)};
+                                       cmocka_unit_test(too_many_scores), cmocka_unit_test(notes_of_the_net)};
     return cmocka_run_group_tests_name("odd_requests", tests, NULL, NULL);
 }
