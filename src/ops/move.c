@@ -8,8 +8,22 @@ void asc_nd_copy(const asc_nd *dst, const double *src, const int64_t *strides) {
         both[0][k] = dst->strides[k];
         both[1][k] = strides[k];
     }
-    do dst->data[off[0]] = src[off[1]];
-    while (asc_nd_next(dst->rank, dst->dims, idx, 2, (const int64_t(*)[ASC_MAX_RANK])both, off));
+    const int outer = dst->rank > 0 ? dst->rank - 1 : 0; /* the last axis is walked without idx */
+    const int64_t n = dst->rank > 0 ? dst->dims[outer] : 1, to = both[0][outer], from = both[1][outer];
+    do {
+        double *d = dst->data + off[0];
+        const double *s = src + off[1];
+        for (int64_t i = 0; i < n; i++) d[i * to] = s[i * from];
+    } while (asc_nd_next(outer, dst->dims, idx, 2, (const int64_t(*)[ASC_MAX_RANK])both, off));
+}
+
+bool asc_nd_dense(const asc_nd *a) {
+    int64_t n = 1;
+    for (int k = a->rank - 1; k >= 0; k--) {
+        if (a->dims[k] != 1 && a->strides[k] != n) return false;
+        n *= a->dims[k];
+    }
+    return true;
 }
 
 void asc_nd_fill(const asc_nd *dst, double value) {

@@ -8,6 +8,8 @@
 
 /* dst[idx] = src[sum of idx times strides] over the dimensions of dst. */
 void asc_nd_copy(const asc_nd *dst, const double *src, const int64_t *strides);
+/* Whether the elements lie one behind the other, in row-major order. */
+bool asc_nd_dense(const asc_nd *a);
 void asc_nd_fill(const asc_nd *dst, double value);
 /* The part of a that starts at `start` on an axis and is `len` long there; shares the data. */
 asc_nd asc_nd_part(const asc_nd *a, int64_t axis, int64_t start, int64_t len);

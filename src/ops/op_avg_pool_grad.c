@@ -48,7 +48,7 @@ static void ref(const asc_ref_args *a) {
     asc_nd_fill(&a->out, 0);
     asc_pool_geometry_of(a->attrs, a->out.rank - 2, a->out.dims + 2, &geo);
     const int64_t n_out = geo.out[0] * geo.out[1] * geo.out[2];
-#pragma omp parallel for num_threads(a->n_threads) schedule(static)
+#pragma omp parallel for num_threads(a->n_threads) schedule(static) if (asc_nd_elems(&a->out) > 5000)
     for (int64_t job = 0; job < y.batch * y.channels; job++) {
         const int64_t b = job / y.channels, c = job % y.channels;
         asc_pool_at p = {.geo = &geo};

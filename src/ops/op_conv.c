@@ -48,52 +48,57 @@ typedef struct row {
     double *acc; /* [BLOCK_M][BLOCK_X] */
 } row;
 
-/* acc[m][i] += w[m] x[i]: products and sums stay separate, so wider registers give the same bits. */
-static inline __attribute__((always_inline)) void row_steps(const row *r) {
-    const asc_geometry *g = r->g;
-    const int64_t ws = r->w->b_stride;
-    for (int64_t c = 0; c < r->n_c; c++)
-        for (int64_t t = 0; t < g->kernel[0] * g->kernel[1]; t++) {
-            const int64_t t0 = t / g->kernel[1], t1 = t % g->kernel[1],
-                          i0 = r->o[0] * g->stride[0] + t0 * g->dilation[0] - g->before[0],
-                          i1 = r->o[1] * g->stride[1] + t1 * g->dilation[1] - g->before[1];
-            if (i0 < 0 || i0 >= g->in[0] || i1 < 0 || i1 >= g->in[1]) continue;
-            const double *x = r->x0 + c * r->x->c_stride + i0 * r->x->stride[0] + i1 * r->x->stride[1],
-                         *w = r->w0 + c * r->w->c_stride + t0 * r->w->stride[0] + t1 * r->w->stride[1];
-            const int64_t step = g->stride[2] * r->x->stride[2];
-            for (int64_t t2 = 0; t2 < g->kernel[2]; t2++, w += r->w->stride[2]) {
-                const int64_t off = t2 * g->dilation[2] - g->before[2];
-                int64_t first, end;
-                asc_window_valid(off, g->stride[2], g->in[2], r->begin + r->len, &first, &end);
-                if (first < r->begin) first = r->begin;
-                if (first >= end) continue;
-                const double *xs = x + (first * g->stride[2] + off) * r->x->stride[2];
-                double *a = r->acc + first - r->begin;
-                const int64_t len = end - first;
-                const double w0 = w[0], w1 = r->n_m > 1 ? w[ws] : 0, w2 = r->n_m > 2 ? w[2 * ws] : 0,
-                             w3 = r->n_m > 3 ? w[3 * ws] : 0;
-                if (r->n_m < BLOCK_M) {
-                    for (int64_t m = 0; m < r->n_m; m++)
-                        for (int64_t i = 0; i < len; i++) a[m * BLOCK_X + i] += w[m * ws] * xs[i * step];
-                } else if (step == 1) {
-                    for (int64_t i = 0; i < len; i++) {
-                        const double v = xs[i];
-                        a[i] += w0 * v;
-                        a[BLOCK_X + i] += w1 * v;
-                        a[2 * BLOCK_X + i] += w2 * v;
-                        a[3 * BLOCK_X + i] += w3 * v;
-                    }
-                } else {
-                    for (int64_t i = 0; i < len; i++) {
-                        const double v = xs[i * step];
-                        a[i] += w0 * v;
-                        a[BLOCK_X + i] += w1 * v;
-                        a[2 * BLOCK_X + i] += w2 * v;
-                        a[3 * BLOCK_X + i] += w3 * v;
-                    }
-                }
-            }
+/* acc[m][i] += w[m] x[i] for n_m output channels: products and sums stay separate, so wider registers give
+ * the same bits. */
+static inline __attribute__((always_inline)) void tap_steps(double *acc, int64_t n_m, const double *w,
+                                                            int64_t w_stride, const double *x, int64_t step,
+                                                            int64_t len) {
+    if (n_m < BLOCK_M) {
+        for (int64_t m = 0; m < n_m; m++, acc += BLOCK_X) {
+            const double wm = w[m * w_stride];
+            for (int64_t i = 0; i < len; i++) acc[i] += wm * x[i * step];
         }
+        return;
+    }
+    const double w0 = w[0], w1 = w[w_stride], w2 = w[2 * w_stride], w3 = w[3 * w_stride];
+    for (int64_t i = 0; i < len; i++) {
+        const double v = x[i * step];
+        acc[i] += w0 * v;
+        acc[BLOCK_X + i] += w1 * v;
+        acc[2 * BLOCK_X + i] += w2 * v;
+        acc[3 * BLOCK_X + i] += w3 * v;
+    }
+}
+
+/* All products of channel c and row (t0, t1) of the kernel. */
+static inline __attribute__((always_inline)) void kernel_row(const row *r, int64_t c, int64_t t0,
+                                                             int64_t t1) {
+    const asc_geometry *g = r->g;
+    const int64_t i0 = r->o[0] * g->stride[0] + t0 * g->dilation[0] - g->before[0],
+                  i1 = r->o[1] * g->stride[1] + t1 * g->dilation[1] - g->before[1];
+    if (i0 < 0 || i0 >= g->in[0] || i1 < 0 || i1 >= g->in[1]) return;
+    const double *x = r->x0 + c * r->x->c_stride + i0 * r->x->stride[0] + i1 * r->x->stride[1],
+                 *w = r->w0 + c * r->w->c_stride + t0 * r->w->stride[0] + t1 * r->w->stride[1];
+    const int64_t step = g->stride[2] * r->x->stride[2];
+    for (int64_t t2 = 0; t2 < g->kernel[2]; t2++, w += r->w->stride[2]) {
+        const int64_t off = t2 * g->dilation[2] - g->before[2];
+        int64_t first, end;
+        asc_window_valid(off, g->stride[2], g->in[2], r->begin + r->len, &first, &end);
+        if (first < r->begin) first = r->begin;
+        if (first >= end) continue;
+        const double *xs = x + (first * g->stride[2] + off) * r->x->stride[2];
+        double *acc = r->acc + first - r->begin;
+        if (step == 1)
+            tap_steps(acc, r->n_m, w, r->w->b_stride, xs, 1, end - first);
+        else
+            tap_steps(acc, r->n_m, w, r->w->b_stride, xs, step, end - first);
+    }
+}
+
+static inline __attribute__((always_inline)) void row_steps(const row *r) {
+    for (int64_t c = 0; c < r->n_c; c++)
+        for (int64_t t0 = 0; t0 < r->g->kernel[0]; t0++)
+            for (int64_t t1 = 0; t1 < r->g->kernel[1]; t1++) kernel_row(r, c, t0, t1);
 }
 
 typedef void (*row_fn)(const row *r);
@@ -111,8 +116,8 @@ static row_fn best_row(void) { return row_baseline; }
 
 /* Output channels [m, m + n_m) of one group and example. */
 static void planes(const asc_ref_args *a, const asc_geometry *g, const asc_planes *x, const asc_planes *w,
-                   int64_t b, int64_t m, int64_t n_m, int64_t x_channel, row_fn fn) {
-    const asc_planes y = asc_planes_of(&a->out);
+                   const asc_planes *to_y, int64_t b, int64_t m, int64_t n_m, int64_t x_channel, row_fn fn) {
+    const asc_planes y = *to_y;
     double acc[BLOCK_M * BLOCK_X];
     row r = {.g = g, .x = x, .w = w, .n_c = w->channels, .n_m = n_m, .acc = acc};
     r.x0 = x->data + b * x->b_stride + x_channel * x->c_stride;
@@ -121,7 +126,7 @@ static void planes(const asc_ref_args *a, const asc_geometry *g, const asc_plane
         for (r.o[1] = 0; r.o[1] < g->out[1]; r.o[1]++)
             for (r.begin = 0; r.begin < g->out[2]; r.begin += BLOCK_X) {
                 r.len = g->out[2] - r.begin < BLOCK_X ? g->out[2] - r.begin : BLOCK_X;
-                memset(acc, 0, sizeof acc);
+                for (int64_t k = 0; k < n_m; k++) memset(acc + k * BLOCK_X, 0, (size_t)r.len * sizeof *acc);
                 fn(&r);
                 double *to = y.data + b * y.b_stride + m * y.c_stride + r.o[0] * y.stride[0] +
                              r.o[1] * y.stride[1] + r.begin * y.stride[2];
@@ -134,17 +139,21 @@ static void planes(const asc_ref_args *a, const asc_geometry *g, const asc_plane
 }
 
 static void ref(const asc_ref_args *a) {
-    const asc_planes x = asc_planes_of(&a->in[0]), w = asc_planes_of(&a->in[1]);
+    asc_planes x = asc_planes_of(&a->in[0]), y = asc_planes_of(&a->out);
+    const asc_planes w = asc_planes_of(&a->in[1]);
     const int64_t groups = a->attrs->i[ASC_WIN_GROUPS], per = w.batch / groups,
                   blocks = (per + BLOCK_M - 1) / BLOCK_M;
     const row_fn fn = best_row();
     asc_geometry g;
     asc_geometry_of(a->attrs, a->in[0].rank - 2, a->in[0].dims + 2, a->in[1].dims + 2, false, &g);
-#pragma omp parallel for num_threads(a->n_threads) schedule(dynamic)
+    const int64_t each = w.channels * g.kernel[0] * g.kernel[1] * g.kernel[2]; /* products an element */
+    asc_planes_join_rows(&g, &x, &y);
+#pragma omp parallel for num_threads(a->n_threads)                                                           \
+    schedule(dynamic) if (asc_nd_elems(&a->out) * each > 400000)
     for (int64_t job = 0; job < x.batch * groups * blocks; job++) {
         const int64_t b = job / (groups * blocks), group = job / blocks % groups, m = job % blocks * BLOCK_M;
-        planes(a, &g, &x, &w, b, group * per + m, per - m < BLOCK_M ? per - m : BLOCK_M, group * w.channels,
-               fn);
+        planes(a, &g, &x, &w, &y, b, group * per + m, per - m < BLOCK_M ? per - m : BLOCK_M,
+               group * w.channels, fn);
     }
 }
 

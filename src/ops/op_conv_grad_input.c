@@ -4,8 +4,11 @@
  * gives g's size; for a transposed convolution whose result has another size, `after` is what makes it so (it
  * may be negative): after = (out - 1) stride + (kernel - 1) dilation + 1 - size - before. Derivatives: conv
  * in g, conv_grad_weight in w. */
-#include "move.h"
+#include "ops.h"
+#include "cpu.h"
 #include <string.h>
+
+enum { BLOCK_C = 4, BLOCK_X = 128 };
 
 asc_tensor *asc_conv_grad_input(asc_ctx *ctx, asc_tensor *g, asc_tensor *w, const asc_window *win,
                                 int64_t groups, const int64_t *size) {
@@ -43,52 +46,122 @@ static asc_status infer(asc_ctx *ctx, asc_call *c) {
     return ASC_OK;
 }
 
-/* to[o stride + off] += w g[o] along a row, where that is inside. */
-static void add_row(const asc_geometry *geo, double *to, int64_t to_stride, const double *g, int64_t g_stride,
-                    double w, int64_t off) {
-    int64_t first, end;
-    asc_window_valid(off, geo->stride[2], geo->in[2], geo->out[2], &first, &end);
-    to += (first * geo->stride[2] + off) * to_stride;
-    const int64_t step = geo->stride[2] * to_stride;
-    g += first * g_stride;
-    for (int64_t o = 0; o < end - first; o++) to[o * step] += w * g[o * g_stride];
+/* Positions [begin, begin + len) of one row of y, for up to BLOCK_C channels. */
+typedef struct row {
+    const asc_geometry *geo;
+    const asc_planes *g, *w;
+    const double *g0, *w0; /* first channel of the group in g; first of the channels in w */
+    int64_t n_m, n_c, i[2], begin, len;
+    double *acc; /* [BLOCK_C][BLOCK_X] */
+} row;
+
+/* acc[c][o step] += w[c] g[o]: products and sums stay separate, so wider registers give the same bits. */
+static inline __attribute__((always_inline)) void tap_steps(double *acc, int64_t step, int64_t n_c,
+                                                            const double *w, int64_t w_stride,
+                                                            const double *g, int64_t g_stride, int64_t len) {
+    if (n_c < BLOCK_C) {
+        for (int64_t c = 0; c < n_c; c++, acc += BLOCK_X) {
+            const double wc = w[c * w_stride];
+            for (int64_t o = 0; o < len; o++) acc[o * step] += wc * g[o * g_stride];
+        }
+        return;
+    }
+    const double w0 = w[0], w1 = w[w_stride], w2 = w[2 * w_stride], w3 = w[3 * w_stride];
+    for (int64_t o = 0; o < len; o++) {
+        const double v = g[o * g_stride];
+        acc[o * step] += w0 * v;
+        acc[BLOCK_X + o * step] += w1 * v;
+        acc[2 * BLOCK_X + o * step] += w2 * v;
+        acc[3 * BLOCK_X + o * step] += w3 * v;
+    }
 }
 
-static void add_plane(const asc_geometry *geo, const asc_planes *y, double *to, const asc_planes *g,
-                      const double *from, const asc_planes *w, const double *wp) {
-    for (int64_t t0 = 0; t0 < geo->kernel[0]; t0++)
-        for (int64_t t1 = 0; t1 < geo->kernel[1]; t1++)
-            for (int64_t o0 = 0; o0 < geo->out[0]; o0++) {
-                const int64_t i0 = o0 * geo->stride[0] + t0 * geo->dilation[0] - geo->before[0];
-                if (i0 < 0 || i0 >= geo->in[0]) continue;
-                for (int64_t o1 = 0; o1 < geo->out[1]; o1++) {
-                    const int64_t i1 = o1 * geo->stride[1] + t1 * geo->dilation[1] - geo->before[1];
-                    if (i1 < 0 || i1 >= geo->in[1]) continue;
-                    for (int64_t t2 = 0; t2 < geo->kernel[2]; t2++)
-                        add_row(geo, to + i0 * y->stride[0] + i1 * y->stride[1], y->stride[2],
-                                from + o0 * g->stride[0] + o1 * g->stride[1], g->stride[2],
-                                wp[t0 * w->stride[0] + t1 * w->stride[1] + t2 * w->stride[2]],
-                                t2 * geo->dilation[2] - geo->before[2]);
-                }
+/* The position whose window has its tap t at i, or -1. */
+static inline int64_t position_of(const asc_geometry *geo, int d, int64_t i, int64_t t) {
+    const int64_t at = i + geo->before[d] - t * geo->dilation[d], s = geo->stride[d];
+    if (at < 0) return -1;
+    if (s == 1) return at < geo->out[d] ? at : -1;
+    return at % s == 0 && at / s < geo->out[d] ? at / s : -1;
+}
+
+/* All products of channel m of g and row (t0, t1) of the kernel. */
+static inline __attribute__((always_inline)) void kernel_row(const row *r, int64_t m, int64_t t0,
+                                                             int64_t t1) {
+    const asc_geometry *geo = r->geo;
+    const int64_t o0 = position_of(geo, 0, r->i[0], t0), o1 = position_of(geo, 1, r->i[1], t1),
+                  s = geo->stride[2], g_stride = r->g->stride[2];
+    if (o0 < 0 || o1 < 0) return;
+    const double *g = r->g0 + m * r->g->c_stride + o0 * r->g->stride[0] + o1 * r->g->stride[1],
+                 *w = r->w0 + m * r->w->b_stride + t0 * r->w->stride[0] + t1 * r->w->stride[1];
+    for (int64_t t2 = 0; t2 < geo->kernel[2]; t2++, w += r->w->stride[2]) {
+        const int64_t off = t2 * geo->dilation[2] - geo->before[2] - r->begin;
+        int64_t first, end;
+        asc_window_valid(off, s, r->len, geo->out[2], &first, &end);
+        if (first >= end) continue;
+        if (s == 1 && g_stride == 1)
+            tap_steps(r->acc + first + off, 1, r->n_c, w, r->w->c_stride, g + first, 1, end - first);
+        else
+            tap_steps(r->acc + first * s + off, s, r->n_c, w, r->w->c_stride, g + first * g_stride, g_stride,
+                      end - first);
+    }
+}
+
+static inline __attribute__((always_inline)) void row_steps(const row *r) {
+    for (int64_t m = 0; m < r->n_m; m++)
+        for (int64_t t0 = 0; t0 < r->geo->kernel[0]; t0++)
+            for (int64_t t1 = 0; t1 < r->geo->kernel[1]; t1++) kernel_row(r, m, t0, t1);
+}
+
+typedef void (*row_fn)(const row *r);
+static void row_baseline(const row *r) { row_steps(r); }
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void row_avx2(const row *r) { row_steps(r); }
+__attribute__((target("avx512f"))) static void row_avx512(const row *r) { row_steps(r); }
+static row_fn best_row(void) {
+    const asc_isa isa = asc_cpu_best_isa();
+    return isa == ASC_ISA_AVX512 ? row_avx512 : isa == ASC_ISA_AVX2 ? row_avx2 : row_baseline;
+}
+#else
+static row_fn best_row(void) { return row_baseline; }
+#endif
+
+/* Channels [c, c + r->n_c) of one example of y. */
+static void planes(row *r, const asc_planes *y, double *y0, row_fn fn) {
+    double acc[BLOCK_C * BLOCK_X];
+    r->acc = acc;
+    for (r->i[0] = 0; r->i[0] < y->size[0]; r->i[0]++)
+        for (r->i[1] = 0; r->i[1] < y->size[1]; r->i[1]++)
+            for (r->begin = 0; r->begin < y->size[2]; r->begin += BLOCK_X) {
+                r->len = y->size[2] - r->begin < BLOCK_X ? y->size[2] - r->begin : BLOCK_X;
+                for (int64_t c = 0; c < r->n_c; c++)
+                    memset(acc + c * BLOCK_X, 0, (size_t)r->len * sizeof *acc);
+                fn(r);
+                double *to = y0 + r->i[0] * y->stride[0] + r->i[1] * y->stride[1] + r->begin * y->stride[2];
+                for (int64_t c = 0; c < r->n_c; c++)
+                    for (int64_t i = 0; i < r->len; i++)
+                        to[c * y->c_stride + i * y->stride[2]] = acc[c * BLOCK_X + i];
             }
 }
 
 static void ref(const asc_ref_args *a) {
-    const asc_planes g = asc_planes_of(&a->in[0]), w = asc_planes_of(&a->in[1]), y = asc_planes_of(&a->out);
-    const int64_t groups = a->attrs->i[ASC_WIN_GROUPS], per = w.batch / groups;
+    asc_planes g = asc_planes_of(&a->in[0]), y = asc_planes_of(&a->out);
+    const asc_planes w = asc_planes_of(&a->in[1]);
+    const int64_t groups = a->attrs->i[ASC_WIN_GROUPS], per = w.batch / groups,
+                  blocks = (w.channels + BLOCK_C - 1) / BLOCK_C;
+    const row_fn fn = best_row();
     asc_geometry geo;
     asc_geometry_of(a->attrs, a->out.rank - 2, a->out.dims + 2, a->in[1].dims + 2, false, &geo);
-#pragma omp parallel for num_threads(a->n_threads) schedule(dynamic)
-    for (int64_t job = 0; job < y.batch * y.channels; job++) {
-        const int64_t b = job / y.channels, c = job % y.channels, group = c / w.channels;
-        asc_nd plane = {.rank = 3, .data = y.data + b * y.b_stride + c * y.c_stride};
-        memcpy(plane.dims, y.size, sizeof y.size);
-        memcpy(plane.strides, y.stride, sizeof y.stride);
-        if (asc_nd_elems(&plane) == 0) continue;
-        asc_nd_fill(&plane, 0);
-        for (int64_t m = group * per; m < (group + 1) * per; m++)
-            add_plane(&geo, &y, plane.data, &g, g.data + b * g.b_stride + m * g.c_stride, &w,
-                      w.data + m * w.b_stride + c % w.channels * w.c_stride);
+    const int64_t each = w.channels * geo.kernel[0] * geo.kernel[1] * geo.kernel[2]; /* products of a g */
+    asc_planes_join_rows(&geo, &y, &g);
+#pragma omp parallel for num_threads(a->n_threads)                                                           \
+    schedule(dynamic) if (asc_nd_elems(&a->in[0]) * each > 400000)
+    for (int64_t job = 0; job < y.batch * groups * blocks; job++) {
+        const int64_t b = job / (groups * blocks), group = job / blocks % groups, c = job % blocks * BLOCK_C;
+        row r = {.geo = &geo, .g = &g, .w = &w, .n_m = per};
+        r.n_c = w.channels - c < BLOCK_C ? w.channels - c : BLOCK_C;
+        r.g0 = g.data + b * g.b_stride + group * per * g.c_stride;
+        r.w0 = w.data + group * per * w.b_stride + c * w.c_stride;
+        planes(&r, &y, y.data + b * y.b_stride + (group * w.channels + c) * y.c_stride, fn);
     }
 }
 

@@ -72,7 +72,8 @@ static void ref(const asc_ref_args *a) {
     asc_geometry geo;
     asc_geometry_of(a->attrs, a->in[0].rank - 2, a->in[0].dims + 2, a->out.dims + 2, false, &geo);
     const int64_t taps = geo.kernel[0] * geo.kernel[1] * geo.kernel[2];
-#pragma omp parallel for num_threads(a->n_threads) schedule(dynamic)
+#pragma omp parallel for num_threads(a->n_threads)                                                           \
+    schedule(dynamic) if (asc_nd_elems(&a->in[1]) * y.channels * taps > 200000)
     for (int64_t job = 0; job < y.batch * y.channels; job++) {
         const int64_t m = job / y.channels, c = job % y.channels;
         for (int64_t k = 0; k < taps; k++) {

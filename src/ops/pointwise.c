@@ -1,20 +1,37 @@
 /* pointwise.c - the shared parts of the pointwise ops that need not be inlined. */
 #include "pointwise.h"
 
+/* Makes one axis of neighbours that all arrays walk alike: same elements in the same order, longer rows. */
+static int join_axes(asc_rows *w, int rank) {
+    int n = 0; /* axes so far; the last one may still grow */
+    for (int k = 0; k < rank; k++) {
+        if (w->dims[k] == 1) continue;
+        bool join = n > 0;
+        for (int j = 0; j < w->n_arrays && join; j++)
+            join = w->strides[j][n - 1] == w->strides[j][k] * w->dims[k];
+        const int at = join ? n - 1 : n++;
+        w->dims[at] = (join ? w->dims[at] : 1) * w->dims[k];
+        for (int j = 0; j < w->n_arrays; j++) w->strides[j][at] = w->strides[j][k];
+    }
+    return n;
+}
+
 bool asc_rows_begin(asc_rows *w, const asc_ref_args *a) {
     *w = (asc_rows){.n_arrays = a->n_in + 1, .n = 1};
     if (asc_nd_elems(&a->out) == 0) return false;
     int rank = a->out.rank;
-    w->rank = rank > 0 ? rank - 1 : 0;
     for (int k = 0; k < rank; k++) w->dims[k] = a->out.dims[k];
     for (int j = 0; j < w->n_arrays; j++) {
         if (j == 0)
             for (int k = 0; k < rank; k++) w->strides[0][k] = a->out.strides[k];
         else
             asc_nd_broadcast(&a->in[j - 1], &a->out, w->strides[j]);
-        if (rank > 0) w->step[j] = w->strides[j][rank - 1];
     }
-    if (rank > 0) w->n = a->out.dims[rank - 1];
+    rank = join_axes(w, rank);
+    w->rank = rank > 0 ? rank - 1 : 0;
+    if (rank == 0) return true;
+    w->n = w->dims[rank - 1];
+    for (int j = 0; j < w->n_arrays; j++) w->step[j] = w->strides[j][rank - 1];
     return true;
 }
 

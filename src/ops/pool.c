@@ -82,7 +82,7 @@ void asc_ref_pool(const asc_ref_args *a, double (*f)(const asc_pool_at *p, const
     const asc_planes x = asc_planes_of(&a->in[0]), y = asc_planes_of(&a->out);
     asc_geometry geo;
     asc_pool_geometry_of(a->attrs, a->in[0].rank - 2, a->in[0].dims + 2, &geo);
-#pragma omp parallel for num_threads(a->n_threads) schedule(static)
+#pragma omp parallel for num_threads(a->n_threads) schedule(static) if (asc_nd_elems(&a->out) > 5000)
     for (int64_t job = 0; job < x.batch * x.channels; job++) {
         const int64_t b = job / x.channels, c = job % x.channels;
         asc_pool_at p = {.geo = &geo};

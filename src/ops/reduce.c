@@ -91,8 +91,17 @@ void asc_ref_sum(const asc_ref_args *a, double factor) {
         out_strides(a, a->attrs->i[ASC_REDUCE_KEEP] != 0, strides[0]);
         for (int k = 0; k < ASC_MAX_RANK; k++) idx[k] = 0;
         off[0] = 0;
-        do out->data[off[0]] += in->data[off[1]];
-        while (asc_nd_next(in->rank, in->dims, idx, 2, (const int64_t(*)[ASC_MAX_RANK])strides, off));
+        const int outer = in->rank > 0 ? in->rank - 1 : 0; /* the last axis is walked without idx */
+        const int64_t n = in->rank > 0 ? in->dims[outer] : 1, to = strides[0][outer],
+                      from = strides[1][outer];
+        do {
+            double *y = out->data + off[0];
+            const double *x = in->data + off[1];
+            double sum = *y;
+            for (int64_t i = 0; i < n && to == 0; i++) sum += x[i * from];
+            for (int64_t i = 0; i < n && to != 0; i++) y[i * to] += x[i * from];
+            if (to == 0) *y = sum;
+        } while (asc_nd_next(outer, in->dims, idx, 2, (const int64_t(*)[ASC_MAX_RANK])strides, off));
     }
     if (factor == 1) return;
     for (int k = 0; k < ASC_MAX_RANK; k++) {

@@ -140,6 +140,15 @@ asc_planes asc_planes_of(const asc_nd *a) {
     return p;
 }
 
+void asc_planes_join_rows(asc_geometry *g, asc_planes *in, asc_planes *out) {
+    for (int d = 1; d < N; d++)
+        if (g->kernel[d] != 1 || g->stride[d] != 1 || g->before[d] != 0 || g->after[d] != 0) return;
+    if (in->stride[1] != in->size[2] * in->stride[2] || out->stride[1] != out->size[2] * out->stride[2])
+        return;
+    g->in[2] = g->out[2] = in->size[2] = out->size[2] = g->in[1] * g->in[2];
+    g->in[1] = g->out[1] = in->size[1] = out->size[1] = 1;
+}
+
 void asc_conv_sizes_of(const asc_call *c, asc_conv_sizes *out) {
     const int op = c->op->opcode, n = c->in_shape[0].rank - 2;
     const asc_shape *x = op == ASC_OPCODE_CONV_GRAD_INPUT ? &c->shape : &c->in_shape[0],

@@ -50,8 +50,13 @@ const int64_t *asc_spatial_of(const int64_t sizes[ASC_MAX_SPATIAL], int n);
 /* Positions [*first, *end) whose tap at offset `off` = t dilation - before lies in [0, in). */
 static inline void asc_window_valid(int64_t off, int64_t stride, int64_t in, int64_t out, int64_t *first,
                                     int64_t *end) {
-    *first = off >= 0 ? 0 : (-off + stride - 1) / stride;
-    *end = in > off ? (in - off - 1) / stride + 1 : 0;
+    if (stride == 1) { /* the common case, without divisions */
+        *first = off >= 0 ? 0 : -off;
+        *end = in > off ? in - off : 0;
+    } else {
+        *first = off >= 0 ? 0 : (-off + stride - 1) / stride;
+        *end = in > off ? (in - off - 1) / stride + 1 : 0;
+    }
     if (*end > out) *end = out;
     if (*first > *end) *first = *end;
 }
@@ -63,6 +68,10 @@ typedef struct asc_planes {
     int64_t b_stride, c_stride, stride[ASC_MAX_SPATIAL];
 } asc_planes;
 asc_planes asc_planes_of(const asc_nd *a);
+/* When windows do not reach across the rows of the last two axes (kernel 1, stride 1, no padding) and both
+ * arrays have these rows one behind the other: makes one long row of them, the same positions in the same
+ * order. */
+void asc_planes_join_rows(asc_geometry *g, asc_planes *in, asc_planes *out);
 
 /* Attributes of conv and conv_grad_input/_weight decoded: one convolution x [B,C,in] * w [M,C/G,kernel]. */
 typedef struct asc_conv_sizes {
