@@ -50,8 +50,9 @@ typedef struct row {
 
 /* acc[m][i] += w[m] x[i] for n_m output channels: products and sums stay separate, so wider registers give
  * the same bits. */
-static inline __attribute__((always_inline)) void tap_steps(double *acc, int64_t n_m, const double *w,
-                                                            int64_t w_stride, const double *x, int64_t step,
+static inline __attribute__((always_inline)) void tap_steps(double *restrict acc, int64_t n_m,
+                                                            const double *w, int64_t w_stride,
+                                                            const double *restrict x, int64_t step,
                                                             int64_t len) {
     if (n_m < BLOCK_M) {
         for (int64_t m = 0; m < n_m; m++, acc += BLOCK_X) {
@@ -139,14 +140,14 @@ static void planes(const asc_ref_args *a, const asc_geometry *g, const asc_plane
 }
 
 static void ref(const asc_ref_args *a) {
-    asc_planes x = asc_planes_of(&a->in[0]), y = asc_planes_of(&a->out);
-    const asc_planes w = asc_planes_of(&a->in[1]);
+    asc_planes x = asc_planes_of(&a->in[0]), w = asc_planes_of(&a->in[1]), y = asc_planes_of(&a->out);
     const int64_t groups = a->attrs->i[ASC_WIN_GROUPS], per = w.batch / groups,
                   blocks = (per + BLOCK_M - 1) / BLOCK_M;
     const row_fn fn = best_row();
     asc_geometry g;
     asc_geometry_of(a->attrs, a->in[0].rank - 2, a->in[0].dims + 2, a->in[1].dims + 2, false, &g);
     const int64_t each = w.channels * g.kernel[0] * g.kernel[1] * g.kernel[2]; /* products an element */
+    asc_planes_turn(&g, &x, &y, &w);
     asc_planes_join_rows(&g, &x, &y);
 #pragma omp parallel for num_threads(a->n_threads)                                                           \
     schedule(dynamic) if (asc_nd_elems(&a->out) * each > 400000)

@@ -56,9 +56,10 @@ typedef struct row {
 } row;
 
 /* acc[c][o step] += w[c] g[o]: products and sums stay separate, so wider registers give the same bits. */
-static inline __attribute__((always_inline)) void tap_steps(double *acc, int64_t step, int64_t n_c,
+static inline __attribute__((always_inline)) void tap_steps(double *restrict acc, int64_t step, int64_t n_c,
                                                             const double *w, int64_t w_stride,
-                                                            const double *g, int64_t g_stride, int64_t len) {
+                                                            const double *restrict g, int64_t g_stride,
+                                                            int64_t len) {
     if (n_c < BLOCK_C) {
         for (int64_t c = 0; c < n_c; c++, acc += BLOCK_X) {
             const double wc = w[c * w_stride];
@@ -144,14 +145,14 @@ static void planes(row *r, const asc_planes *y, double *y0, row_fn fn) {
 }
 
 static void ref(const asc_ref_args *a) {
-    asc_planes g = asc_planes_of(&a->in[0]), y = asc_planes_of(&a->out);
-    const asc_planes w = asc_planes_of(&a->in[1]);
+    asc_planes g = asc_planes_of(&a->in[0]), w = asc_planes_of(&a->in[1]), y = asc_planes_of(&a->out);
     const int64_t groups = a->attrs->i[ASC_WIN_GROUPS], per = w.batch / groups,
                   blocks = (w.channels + BLOCK_C - 1) / BLOCK_C;
     const row_fn fn = best_row();
     asc_geometry geo;
     asc_geometry_of(a->attrs, a->out.rank - 2, a->out.dims + 2, a->in[1].dims + 2, false, &geo);
     const int64_t each = w.channels * geo.kernel[0] * geo.kernel[1] * geo.kernel[2]; /* products of a g */
+    asc_planes_turn(&geo, &y, &g, &w);
     asc_planes_join_rows(&geo, &y, &g);
 #pragma omp parallel for num_threads(a->n_threads)                                                           \
     schedule(dynamic) if (asc_nd_elems(&a->in[0]) * each > 400000)

@@ -140,6 +140,23 @@ asc_planes asc_planes_of(const asc_nd *a) {
     return p;
 }
 
+static void swap_last(int64_t v[N]) {
+    const int64_t last = v[N - 1];
+    v[N - 1] = v[N - 2];
+    v[N - 2] = last;
+}
+
+void asc_planes_turn(asc_geometry *g, asc_planes *in, asc_planes *out, asc_planes *kernel) {
+    int64_t *const of_geo[] = {g->in, g->out, g->kernel, g->stride, g->dilation, g->before, g->after};
+    asc_planes *const p[] = {in, out, kernel};
+    if (g->in[N - 1] != 1 || g->out[N - 1] != 1 || g->kernel[N - 1] != 1) return;
+    for (size_t k = 0; k < sizeof of_geo / sizeof of_geo[0]; k++) swap_last(of_geo[k]);
+    for (size_t k = 0; k < sizeof p / sizeof p[0]; k++) {
+        swap_last(p[k]->size);
+        swap_last(p[k]->stride);
+    }
+}
+
 void asc_planes_join_rows(asc_geometry *g, asc_planes *in, asc_planes *out) {
     for (int d = 1; d < N; d++)
         if (g->kernel[d] != 1 || g->stride[d] != 1 || g->before[d] != 0 || g->after[d] != 0) return;
@@ -172,7 +189,7 @@ asc_tensor *asc_sum_planes(asc_ctx *ctx, asc_tensor *g) {
 }
 
 /* Overlap, gaps between windows, rows that no window sees, uneven padding, cropping, groups, one channel, one
- * position, a batch, 1 to 3 axes. */
+ * position, a batch, 1 to 3 axes, kernels of one tap, a last axis of 1. */
 bool asc_conv_case_at(int i, asc_conv_case *out) {
     static const struct {
         asc_shape x, w;
@@ -208,6 +225,12 @@ bool asc_conv_case_at(int i, asc_conv_case *out) {
         {{5, {1, 2, 3, 4, 3}}, {5, {2, 2, 2, 2, 2}}, 1, {.stride = {1, 2, 1}, .before = {0, 1, 1}}, true},
         {{5, {2, 2, 2, 3, 5}}, {5, {2, 1, 1, 3, 2}}, 2, {.stride = {1, 1, 2}, .after = {0, 1, 0}}, false},
         {{4, {1, 2, 1, 1}}, {4, {2, 2, 3, 3}}, 1, {.before = {1, 2}, .after = {1, 3}}, true},
+        {{4, {2, 3, 3, 5}}, {4, {5, 3, 1, 1}}, 1, {.before = {0}}, true},
+        {{4, {1, 4, 9, 1}},
+         {4, {6, 2, 3, 1}},
+         2,
+         {.stride = {2}, .dilation = {2}, .before = {1}, .after = {2}},
+         true},
     };
     if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
     const int n = cases[i].x.rank - 2;

@@ -68,6 +68,9 @@ typedef struct asc_planes {
     int64_t b_stride, c_stride, stride[ASC_MAX_SPATIAL];
 } asc_planes;
 asc_planes asc_planes_of(const asc_nd *a);
+/* When the last axis is 1 long for both arrays and the kernel: swaps it with the one before, so that rows are
+ * walked along an axis that is there. */
+void asc_planes_turn(asc_geometry *g, asc_planes *in, asc_planes *out, asc_planes *kernel);
 /* When windows do not reach across the rows of the last two axes (kernel 1, stride 1, no padding) and both
  * arrays have these rows one behind the other: makes one long row of them, the same positions in the same
  * order. */
