@@ -241,7 +241,7 @@ const asc_method asc_method_integrated_gradients = {
              "fixed rules: steps forward and backward passes and 2 forward; adaptive: up to max-evaluations",
          .options =
              "features, baseline (eos, pad, zero, mean, token:ID), rule, steps, tolerance, max-evaluations, "
-             "max-seconds, output, compat",
+             "max-seconds, output, compat; nets: baselines, at, no-multiply",
          .differences =
              "adaptive by default; weights of every rule add up to 1 (Captum's trapezoid: (n-1)/n, "
              "--compat captum)"},

@@ -63,7 +63,7 @@ const asc_method asc_method_saliency = {
              .paper = "Simonyan, Vedaldi, Zisserman, Deep Inside Convolutional Networks, 2013",
              .axioms = "none: a local slope, not a share of the output",
              .cost = "1 forward and 1 backward pass",
-             .options = "features, norm, site, output",
+             .options = "features, norm, site, output; nets: norm (abs, signed), at",
              .differences =
                  "reduces over the embedding; Captum leaves that to the user and takes absolute values"},
     .by_gradient = true,

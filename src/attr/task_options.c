@@ -1,6 +1,8 @@
 /* task_options.c - numbers of a request that mean nothing. */
+#include "method.h"
 #include "task_parts.h"
 #include <math.h>
+#include <string.h>
 
 /* Far beyond what anyone waits for; products with examples and features stay below 64 bits. */
 static const size_t MOST_SAMPLES = 1000000000;
@@ -34,6 +36,44 @@ asc_status asc_task_check_pointers(asc_task *t) {
     return ASC_OK;
 }
 
+/* Options that are set but that neither the method nor the one inside it reads: named, since who sets one
+ * expects it to count. The words are those of the descriptors' lists. */
+static asc_status note_unread(asc_task *t) {
+    const asc_attr_request *q = t->req;
+    int inner = q->base != NULL ? asc_method_find(q->base) : -1;
+    const char *reads = t->method->info.options, *more = inner >= 0 ? asc_methods[inner]->info.options : "";
+    const struct {
+        bool set;
+        const char *word;
+    } options[] = {{q->norm != NULL, "norm"},
+                   {q->rule != NULL, "rule"},
+                   {q->steps > 0, "steps"},
+                   {q->samples > 0, "samples"},
+                   {q->tolerance > 0.0, "tolerance"},
+                   {q->n_stdevs > 0, "stdevs"},
+                   {q->n_window > 0, "window"},
+                   {q->n_masks > 0, "masks"},
+                   {q->noise != NULL, "noise"},
+                   {q->relu, "relu"},
+                   {q->keep_channels, "keep-channels"},
+                   {q->no_multiply, "no-multiply"},
+                   {q->kernel_width > 0.0, "kernel-width"},
+                   {q->distance != NULL, "distance"},
+                   {q->surrogate != NULL, "surrogate"},
+                   {q->penalty > 0.0, "penalty"},
+                   {q->n_rules > 0, "rules"},
+                   {q->fallback != NULL, "fallback"}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (!options[i].set || strstr(reads, options[i].word) != NULL ||
+            strstr(more, options[i].word) != NULL)
+            continue;
+        asc_status st =
+            asc_task_note(t, "%s does not read the option '%s'", t->method->info.name, options[i].word);
+        if (st != ASC_OK) return st;
+    }
+    return ASC_OK;
+}
+
 asc_status asc_task_check_numbers(asc_task *t) {
     const asc_attr_request *q = t->req;
     if (q->samples > MOST_SAMPLES)
@@ -61,5 +101,5 @@ asc_status asc_task_check_numbers(asc_task *t) {
             return ASC_FAIL(t->ctx, ASC_INVALID_ARGUMENT, "entry %zu of window and stride must be at least 1",
                             i);
     }
-    return ASC_OK;
+    return note_unread(t);
 }

@@ -187,7 +187,7 @@ static void test_tolerance(void **state) {
         q.tolerance = 1e-9;
         asc_attribution *r = toy_check(ctx, net, &q, 0, NULL, 0, 0);
         assert_false(r->converged);
-        assert_int_equal(r->n_notes, 1);
+        assert_true(r->n_notes >= 1);
         uint64_t all = r->n_forward;
         asc_attribution_destroy(ctx, r);
         q.tolerance = 0.5;
@@ -237,7 +237,7 @@ static void test_background(void **state) {
             toy_near(r->baseline_value[e], empty[e], 2e-6);
             toy_near(r->delta[e], 0, 1e-5);
         }
-        assert_true(r->n_notes == 1 && r->stochastic == (m != 2));
+        assert_true(r->n_notes >= 1 && r->stochastic == (m != 2));
         asc_attribution_destroy(ctx, r);
     }
     asc_net_close(net);

@@ -135,6 +135,44 @@ static void test_sites_and_chunks(void **state) {
     test_ctx_end(ctx);
 }
 
+/* An option that a method does not read is named, one that it reads is not. */
+static void test_unread_options(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
+    asc_net *net = make(ctx, multilayer, NULL, 1, ASC_SHAPE(-1, 3));
+    asc_array in = {ASC_ELEM_F64, {2, {2, 3}}, x_ml};
+    int64_t zero = 0;
+    double sd = 0;
+    asc_attribution *r;
+    asc_attr_request q = {.struct_size = sizeof q,
+                          .method = "saliency",
+                          .inputs = &in,
+                          .n_inputs = 1,
+                          .norm = "abs",
+                          .steps = 9,
+                          .target = {.n_rows = 1, .rank = 1, .index = &zero}};
+    assert_ok(ctx, asc_attribute(net, &q, &r));
+    assert_int_equal(r->n_notes, 1);
+    assert_non_null(strstr(r->notes[0], "'steps'"));
+    asc_attribution_destroy(ctx, r);
+    q = (asc_attr_request){.struct_size = sizeof q,
+                           .method = "noise-tunnel",
+                           .base = "integrated_gradients", /* Captum's spellings are found too */
+                           .inputs = &in,
+                           .n_inputs = 1,
+                           .rule = "gauss-legendre",
+                           .steps = 9,
+                           .samples = 2,
+                           .stdevs = &sd,
+                           .n_stdevs = 1,
+                           .target = {.n_rows = 1, .rank = 1, .index = &zero}};
+    assert_ok(ctx, asc_attribute(net, &q, &r));
+    for (size_t i = 0; i < r->n_notes; i++) assert_null(strstr(r->notes[i], "does not read"));
+    asc_attribution_destroy(ctx, r);
+    asc_net_close(net);
+    test_ctx_end(ctx);
+}
+
 static void test_targets(void **state) {
     (void)state;
     asc_ctx *ctx = test_ctx("cpu", "deferred");
@@ -180,6 +218,6 @@ static void test_targets(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_integrated_gradients),
                                        cmocka_unit_test(test_sites_and_chunks),
-                                       cmocka_unit_test(test_targets)};
+                                       cmocka_unit_test(test_targets), cmocka_unit_test(test_unread_options)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
