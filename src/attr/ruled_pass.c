@@ -157,7 +157,7 @@ asc_status asc_task_deep_lift(asc_task *t, size_t each) {
     if (t->req->n_at_baselines > 0)
         return ASC_FAIL(t->ctx, ASC_INVALID_ARGUMENT, "%s takes baselines of the inputs, not of sites",
                         t->method->info.name);
-    ASC_TRY(asc_task_need_path(t));
+    if (!t->at_sites) ASC_TRY(asc_task_need_path(t)); /* behind a look-up, integers have two ends as well */
     ASC_TRY(asc_task_rule_options(t, &o));
     ASC_TRY(asc_rules_init_deep_lift(t->ctx, &o, &rules));
     ASC_TRY(asc_task_prepare(t, true));
