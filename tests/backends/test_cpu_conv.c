@@ -109,6 +109,17 @@ static const conv_case convs[] = {
     {{4, {2, 3, 5, 150}}, {4, {3, 1, 3, 3}}, 3, {.before = {1, 1}, .after = {1, 1}}},
     {{4, {1, 3, 6, 301}}, {4, {3, 1, 3, 5}}, 3, {.stride = {1, 2}, .before = {1, 2}, .after = {1, 2}}},
     {{4, {1, 2, 6, 400}}, {4, {2, 1, 2, 4}}, 2, {.stride = {2, 3}}},
+    /* stride 2 and few rows, whose four phases are one: even and odd sizes, a phase without its last column,
+     * rows of one, two and three vectors, even kernels, padding that is cut off, a third axis */
+    {{4, {2, 3, 64, 98}}, {4, {16, 3, 7, 7}}, 1, {.stride = {2, 2}, .before = {3, 3}, .after = {3, 3}}},
+    {{4, {2, 3, 9, 65}}, {4, {5, 3, 3, 3}}, 1, {.stride = {2, 2}, .before = {1, 1}, .after = {1, 1}}},
+    {{4, {1, 6, 12, 33}}, {4, {8, 3, 4, 2}}, 2, {.stride = {2, 2}, .before = {1, 0}, .after = {2, 1}}},
+    {{4, {2, 1, 31, 7}}, {4, {6, 1, 5, 6}}, 1, {.stride = {2, 2}, .before = {2, 5}, .after = {2, 0}}},
+    {{4, {1, 4, 37, 101}}, {4, {4, 2, 2, 3}}, 2, {.stride = {2, 2}, .before = {-1, 0}, .after = {0, -3}}},
+    {{5, {2, 3, 4, 9, 40}},
+     {5, {7, 3, 2, 3, 5}},
+     1,
+     {.stride = {1, 2, 2}, .before = {1, 1, 2}, .after = {0, 1, 2}}},
 };
 
 static asc_sample conv_sample(const conv_case *c, int opcode) {

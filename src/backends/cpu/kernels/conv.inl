@@ -9,6 +9,7 @@
  * group (depthwise) are computed row by row in conv_direct.inl. */
 #include "conv_direct.inl"
 #include "conv_fill.inl"
+#include "conv_stride2.inl"
 
 #if VEC_ISA == 2
 enum { CONV_ROWS = 9 };
@@ -262,18 +263,26 @@ static void conv_transpose_run(const asc_kargs *a) {
     int n_jobs = 0;
     float *packed = a->scratch, *rest = packed + conv_packed_floats(a->call);
     bool zeros = false;
+    conv_s2 phases;
     asc_conv_sizes_of(a->call, &s);
     for (int64_t i = 0; i < asc_conv_n_phases(&s); i++) {
         asc_conv_job *j = &jobs[n_jobs];
         if (!asc_conv_job_phase(a, &s, i, j)) continue;
         zeros = zeros || j->k == 0;
-        if (j->k == 0) continue;
+        if (j->k > 0) n_jobs++;
+    }
+    if (zeros) asc_conv_zero(a); /* positions that no tap meets */
+    if (conv_s2_find(&s, jobs, n_jobs, &phases)) {
+        conv_s2_pack(&phases, jobs, &s, a->in[1], packed);
+        conv_s2_run(&phases, a->n_threads);
+        return;
+    }
+    for (int i = 0; i < n_jobs; i++) {
+        asc_conv_job *j = &jobs[i];
         asc_conv_pack(j, &s, a->in[1], a->n_threads, packed);
         j->w = packed;
         packed += j->groups * j->m * j->k;
-        n_jobs++;
     }
-    if (zeros) asc_conv_zero(a); /* positions that no tap meets */
     conv_jobs_run(jobs, n_jobs, a->n_threads, rest);
 }
 
