@@ -16,7 +16,7 @@ python3 -c 'import json, sys; print("\n".join(json.load(open(sys.argv[1]))["targ
 # The number behind the softmax: its share of the input is not cut off where the model is sure.
 set -- explain $model --bytes "$file" --labels models/onnx/magika.txt \
     --target-value jax2tf_get_logits_/pjit_get_logits_/MagikaV2/Dense_1/AddV2:0 --method integrated-gradients \
-    --max-evaluations 96
+    --tolerance 10% --max-evaluations 600
 printf '$ ascribe %s\n\n' "$*"
 build/ascribe "$@" --html demo-bytes.html
 printf '\nThe same as a page: %s/demo-bytes.html\n' "$PWD"
