@@ -88,7 +88,8 @@ static inline void make_tensor(make *m, int field, const char *name, const make_
     if (name != NULL) make_text(&t, 8, name);
     for (int64_t i = 0; i < in->n; i++) {
         float f = (float)in->v[i];
-        int64_t k = (int64_t)in->v[i];
+        double v = in->v[i];
+        int64_t k = v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : v == v ? (int64_t)v : 0;
         memcpy(raw + (size_t)i * size, elem == 1 ? (void *)&f : (void *)&k, size);
     }
     make_data(&t, 9, raw, (size_t)in->n * size);
