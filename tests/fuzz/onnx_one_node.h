@@ -49,6 +49,11 @@ static inline void make_float(make *m, int field, float f) {
     m->n += 4;
 }
 
+/* Any number as a whole one. */
+static inline int64_t make_whole(double v) {
+    return v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : v == v ? (int64_t)v : 0;
+}
+
 /* A number of the list at *s, which moves behind it and a comma. */
 static inline double make_number(const char **s) {
     char *end;
@@ -61,7 +66,7 @@ static inline void make_read_input(const char *word, unsigned *random, make_inpu
     const char *s = word + 1;
     *in = (make_input){.kind = word[0], .n = 1};
     while (*s >= '0' && *s <= '9') {
-        in->dims[in->rank] = (int64_t)make_number(&s);
+        in->dims[in->rank] = make_whole(make_number(&s));
         in->n *= in->dims[in->rank++];
     }
     for (int64_t i = 0; i < in->n && *s == '\0'; i++) in->v[i] = (double)i;
@@ -88,8 +93,7 @@ static inline void make_tensor(make *m, int field, const char *name, const make_
     if (name != NULL) make_text(&t, 8, name);
     for (int64_t i = 0; i < in->n; i++) {
         float f = (float)in->v[i];
-        double v = in->v[i];
-        int64_t k = v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : v == v ? (int64_t)v : 0;
+        int64_t k = make_whole(in->v[i]);
         memcpy(raw + (size_t)i * size, elem == 1 ? (void *)&f : (void *)&k, size);
     }
     make_data(&t, 9, raw, (size_t)in->n * size);
@@ -136,7 +140,7 @@ static inline void make_attr(make *node, const char *word) {
         make_int(&a, 20, 6);
         break;
     default:
-        while (*s != '\0') make_int(&a, 8, (int64_t)make_number(&s));
+        while (*s != '\0') make_int(&a, 8, make_whole(make_number(&s)));
         make_int(&a, 20, 7);
     }
     make_data(node, 5, a.b, a.n);
