@@ -230,7 +230,7 @@ const asc_method asc_method_integrated_gradients = {
     .info =
         {.name = "integrated-gradients",
          .captum = "IntegratedGradients (on embeddings: LayerIntegratedGradients)",
-         .doc = "the gradient integrated from a baseline to the input; refines itself until its error is "
+         .doc = "the gradient integrated from a baseline to the input, by default refined until its error is "
                 "known and small",
          .formula = "score_t = integral over alpha in [0,1] of sum_d (x_td - x'_td) d f(x' + alpha (x - x')) "
                     "/ d x_td",
