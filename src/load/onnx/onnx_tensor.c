@@ -305,11 +305,11 @@ static uint64_t bits(const uint8_t *p, size_t n) {
     return v;
 }
 
-/* Irrational factors that exporters write as f32 scalars (GELU as Div, Erf, Add, Mul, Mul). In f64 the number
- * that was meant is used: what its f32 rounding loses would otherwise be the largest error of a run on the
- * reference device. On f32 devices nothing changes. */
+/* Irrational factors that exporters write as f32 scalars (the erf form of GELU as Div, Erf, Add, Mul, Mul).
+ * In f64 the number that was meant is used: what its f32 rounding loses would otherwise be the largest error
+ * of a run on the reference device. On f32 devices nothing changes. */
 static double meant(double x) {
-    static const double factors[] = {1.4142135623730950488, 0.70710678118654752440, 0.79788456080286535588};
+    static const double factors[] = {1.4142135623730950488, 0.70710678118654752440};
     for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
         if ((double)(float)factors[i] == fabs(x)) return copysign(factors[i], x);
     }
