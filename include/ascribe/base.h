@@ -128,6 +128,9 @@ ASC_API void asc_error_clear(asc_ctx *ctx);
 
 /* Asks long work in this context to stop at the next safe place. Safe to call from a signal handler. */
 ASC_API void asc_cancel(asc_ctx *ctx);
+/* Takes the request back: after a call returned ASC_CANCELLED, the context's next call would stop at once
+ * too. */
+ASC_API void asc_cancel_reset(asc_ctx *ctx);
 
 ASC_API asc_mem_stats asc_memory(const asc_ctx *ctx);
 ASC_API const char *asc_mem_tag_name(asc_mem_tag tag);

@@ -157,6 +157,7 @@ void asc_error_clear(asc_ctx *ctx) {
 }
 
 void asc_cancel(asc_ctx *ctx) { atomic_store(&ctx->cancel, 1); }
+void asc_cancel_reset(asc_ctx *ctx) { atomic_store(&ctx->cancel, 0); }
 
 void asc_logf(asc_ctx *ctx, asc_log_level level, const char *fmt, ...) {
     if (ctx->log == NULL) return;

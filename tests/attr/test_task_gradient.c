@@ -173,6 +173,29 @@ static void test_unread_options(void **state) {
     test_ctx_end(ctx);
 }
 
+/* A stop ends the call that runs and those behind it, until it is taken back. */
+static void test_cancel(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
+    asc_net *net = make(ctx, multilayer, NULL, 1, ASC_SHAPE(-1, 3));
+    asc_array in = {ASC_ELEM_F64, {2, {2, 3}}, x_ml};
+    int64_t zero = 0;
+    asc_attribution *r;
+    asc_attr_request q = {.struct_size = sizeof q,
+                          .method = "feature-ablation",
+                          .inputs = &in,
+                          .n_inputs = 1,
+                          .rows_per_pass = 1,
+                          .target = {.n_rows = 1, .rank = 1, .index = &zero}};
+    asc_cancel(ctx);
+    for (int i = 0; i < 2; i++) assert_int_equal(asc_attribute(net, &q, &r), ASC_CANCELLED);
+    asc_cancel_reset(ctx);
+    assert_ok(ctx, asc_attribute(net, &q, &r));
+    asc_attribution_destroy(ctx, r);
+    asc_net_close(net);
+    test_ctx_end(ctx);
+}
+
 static void test_targets(void **state) {
     (void)state;
     asc_ctx *ctx = test_ctx("cpu", "deferred");
@@ -216,8 +239,8 @@ static void test_targets(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_integrated_gradients),
-                                       cmocka_unit_test(test_sites_and_chunks),
-                                       cmocka_unit_test(test_targets), cmocka_unit_test(test_unread_options)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_integrated_gradients), cmocka_unit_test(test_sites_and_chunks),
+        cmocka_unit_test(test_targets), cmocka_unit_test(test_unread_options), cmocka_unit_test(test_cancel)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
