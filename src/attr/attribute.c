@@ -37,7 +37,7 @@ static asc_status options_json(asc_task *t) {
     } numbers[] = {{"steps", (double)q->steps},
                    {"tolerance", q->tolerance},
                    {"max_evaluations", (double)q->max_evaluations},
-                   {"samples", (double)(q->samples > 0 ? q->samples : t->method->samples)},
+                   {"samples", (double)asc_task_samples(t)},
                    {"kernel_width", q->kernel_width},
                    {"penalty", q->penalty},
                    {"epsilon", q->epsilon},

@@ -35,7 +35,7 @@ static asc_status add(void *self, size_t row, const asc_row_result *x) {
  * the path is left out. */
 static asc_status points(asc_task *t, size_t *n, double **alphas) {
     asc_ctx *ctx = t->ctx;
-    size_t steps = t->req->steps > 0 ? t->req->steps : 50;
+    size_t steps = asc_task_steps(t);
     const char *name = t->req->rule != NULL
                            ? t->req->rule
                            : (t->req->compat_captum ? "gauss-legendre" : "riemann-trapezoid");
@@ -87,7 +87,7 @@ done:
 
 static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
     *n_forward = 2.0;
-    *n_gradient = (double)(t->req->steps > 0 ? t->req->steps : 50) + 1.0;
+    *n_gradient = (double)asc_task_steps(t) + 1.0;
 }
 
 const asc_method asc_method_conductance = {

@@ -12,12 +12,6 @@ static asc_status attribute(asc_task *t) {
     return st;
 }
 
-static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
-    (void)t;
-    *n_forward = 0.0;
-    *n_gradient = 1.0;
-}
-
 const asc_method asc_method_deconvolution = {
     .info = {.name = "deconvolution",
              .captum = "Deconvolution (of a unit: NeuronDeconvolution)",
@@ -31,5 +25,5 @@ const asc_method asc_method_deconvolution = {
                  "every ReLU op, in whatever form the net has it; other activations keep their slopes"},
     .by_gradient = true,
     .attribute = attribute,
-    .price_rows = price_rows,
+    .price_rows = asc_price_one_gradient,
 };

@@ -74,7 +74,7 @@ static asc_status attribute(asc_task *t) {
     double *errors = NULL;
     asc_status st;
     if (t->n < 2) return nothing_to_shuffle(t);
-    j.samples = t->req->samples > 0 ? t->req->samples : t->method->samples;
+    j.samples = asc_task_samples(t);
     ASC_TRY(asc_coalition_begin(t, &j.n_out));
     j.m = t->n_features; /* of sites: known from here on */
     size_t rows_n;
@@ -106,7 +106,7 @@ done:
 }
 
 static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
-    size_t samples = t->req->samples > 0 ? t->req->samples : t->method->samples;
+    size_t samples = asc_task_samples(t);
     *n_forward = (double)t->n_features * (double)samples + 1.0;
     *n_gradient = 0.0;
 }

@@ -25,11 +25,9 @@ static asc_status keep(void *self, size_t row, const asc_row_result *x) {
     for (size_t k = 0; k < t->n_at; k++) {
         asc_scores *s = &t->r->scores[k];
         size_t n = (size_t)asc_shape_elems(&s->shape) / t->n;
-        double *out = s->data + row * n, largest = 0.0;
-        one_map(t, &t->at[k], x->y[k], x->g[k], out);
-        for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(out[i]));
-        for (size_t i = 0; i < n; i++) s->error[row * n + i] = asc_task_gradient_noise(t, largest);
+        one_map(t, &t->at[k], x->y[k], x->g[k], s->data + row * n);
     }
+    asc_task_row_errors(t, row);
     return ASC_OK;
 }
 
@@ -41,12 +39,6 @@ static asc_status attribute(asc_task *t) {
         if (t->r->scores[k].shape.rank > channel) t->r->scores[k].shape.dims[channel] = 1;
     }
     return asc_task_at_input(t, NULL, NULL, t, keep);
-}
-
-static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
-    (void)t;
-    *n_forward = 0.0;
-    *n_gradient = 1.0;
 }
 
 const asc_method asc_method_grad_cam = {
@@ -65,5 +57,5 @@ const asc_method asc_method_grad_cam = {
     .by_gradient = true,
     .needs_site = true,
     .attribute = attribute,
-    .price_rows = price_rows,
+    .price_rows = asc_price_one_gradient,
 };

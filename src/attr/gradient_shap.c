@@ -17,19 +17,13 @@ typedef struct shap {
     double **sum, **squares;
 } shap;
 
-static double stdev_of(const asc_task *t, size_t var) {
-    const asc_attr_request *q = t->req;
-    if (q->n_stdevs == 0) return 0.0;
-    return q->stdevs[q->n_stdevs == 1 ? 0 : (size_t)t->in[var].input];
-}
-
 static void fill(void *self, size_t row, size_t var, double *out) {
     const shap *s = self;
     const asc_task *t = s->t;
     const asc_var *v = &t->in[var];
     size_t e = row % t->n;
     uint64_t sample = s->first + row / t->n, stream = sample * (2 * t->n_in + 1);
-    double a = asc_task_uniform(t, stream, 0), sd = stdev_of(t, var);
+    double a = asc_task_uniform(t, stream, 0), sd = asc_task_stdev(t, var, 0.0);
     size_t base = v->x0 == NULL ? 0 : (size_t)(asc_task_uniform(t, stream + 1 + var, 0) * (double)v->n_x0);
     for (size_t i = 0; i < v->size; i++) {
         double x = v->x[e * v->size + i], b = v->x0 == NULL ? 0.0 : v->x0[base * v->size + i];
@@ -52,7 +46,7 @@ static asc_status keep_end(void *self, size_t row, const asc_row_result *x) {
 static asc_status add(void *self, size_t row, const asc_row_result *x) {
     shap *s = self;
     asc_task *t = s->t;
-    size_t e = row % t->n, samples = t->req->samples > 0 ? t->req->samples : DEFAULT_SAMPLES;
+    size_t e = row % t->n, samples = asc_task_samples(t);
     double total = 0.0;
     for (size_t k = 0; k < t->n_at; k++) {
         size_t n = t->at[k].size;
@@ -118,10 +112,8 @@ static asc_status attribute(asc_task *t) {
     asc_ctx *ctx = t->ctx;
     asc_status st = ASC_OK;
     shap s = {.t = t};
-    size_t samples = t->req->samples > 0 ? t->req->samples : DEFAULT_SAMPLES, size = 1;
-    if (t->req->n_stdevs > 1 && t->req->n_stdevs != t->net->n_inputs)
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%zu standard deviations for %zu inputs", t->req->n_stdevs,
-                        t->net->n_inputs);
+    size_t samples = asc_task_samples(t), size = 1;
+    ASC_TRY(asc_task_check_stdevs(t));
     ASC_TRY(asc_task_need_path(t));
     ASC_TRY(asc_task_prepare(t, true));
     ASC_TRY(asc_task_ends(t, false));
@@ -155,7 +147,7 @@ done:
 }
 
 static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
-    double n = (double)(t->req->samples > 0 ? t->req->samples : DEFAULT_SAMPLES);
+    double n = (double)asc_task_samples(t);
     *n_forward = 2.0 * n + 1.0;
     *n_gradient = n;
 }

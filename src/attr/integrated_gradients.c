@@ -221,7 +221,7 @@ static void price_rows(const asc_task *t, double *n_forward, double *n_gradient)
     bool is_adaptive = t->req->rule == NULL ? !t->req->compat_captum && t->req->steps == 0
                                             : strcmp(t->req->rule, "adaptive") == 0;
     *n_forward = 2.0;
-    *n_gradient = (double)(t->req->steps > 0 ? t->req->steps : 50);
+    *n_gradient = (double)asc_task_steps(t);
     if (is_adaptive)
         *n_gradient = (double)(t->req->max_evaluations > 0 ? t->req->max_evaluations : DEFAULT_EVALUATIONS);
 }

@@ -28,7 +28,7 @@ done:
 
 static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
     *n_forward = 2.0;
-    *n_gradient = (double)(t->req->steps > 0 ? t->req->steps : 50);
+    *n_gradient = (double)asc_task_steps(t);
 }
 
 const asc_method asc_method_internal_influence = {

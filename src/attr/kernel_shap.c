@@ -280,7 +280,7 @@ static asc_status run_sets(shap_job *j, size_t samples) {
 static asc_status at_baseline(asc_task *t) {
     shap_job j = {.t = t, .f = {.ctx = t->ctx}};
     asc_status st;
-    size_t n_out, samples = t->req->samples > 0 ? t->req->samples : t->method->samples;
+    size_t n_out, samples = asc_task_samples(t);
     ASC_TRY(asc_coalition_begin(t, &n_out));
     ASC_TRY(asc_coalition_empty(t, n_out));
     j.s.n_out = n_out;
@@ -313,7 +313,7 @@ done:
 static asc_status attribute(asc_task *t) { return asc_over_background(t, at_baseline); }
 
 static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
-    size_t samples = t->req->samples > 0 ? t->req->samples : t->method->samples;
+    size_t samples = asc_task_samples(t);
     size_t all = t->req->compat_captum ? 0 : asc_sets_enumerable(t->n_features, samples);
     *n_forward = t->n_features < 2 ? 2.0 : (double)(all > 0 ? all : samples > 2 ? samples : 2);
     *n_forward *= (double)asc_n_background(t);

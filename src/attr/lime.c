@@ -165,7 +165,7 @@ static void draw_all(lime_job *j) {
 static asc_status attribute(asc_task *t) {
     lime_job j = {.t = t, .converged = true};
     asc_status st;
-    size_t n_out, samples = t->req->samples > 0 ? t->req->samples : t->method->samples;
+    size_t n_out, samples = asc_task_samples(t);
     ASC_TRY(options(&j));
     ASC_TRY(asc_coalition_begin(t, &n_out));
     size_t m = t->n_features, all = t->req->compat_captum ? 0 : asc_sets_enumerable(m, samples);
@@ -192,7 +192,7 @@ done:
 }
 
 static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
-    size_t samples = t->req->samples > 0 ? t->req->samples : t->method->samples;
+    size_t samples = asc_task_samples(t);
     size_t all = t->req->compat_captum ? 0 : asc_sets_enumerable(t->n_features, samples);
     *n_forward = (double)(all > 0 ? all : samples) + 1.0;
     *n_gradient = 0.0;

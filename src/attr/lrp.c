@@ -49,12 +49,6 @@ done:
     return st;
 }
 
-static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
-    (void)t;
-    *n_forward = 0.0;
-    *n_gradient = 1.0;
-}
-
 const asc_method asc_method_lrp = {
     .info =
         {.name = "lrp",
@@ -73,5 +67,5 @@ const asc_method asc_method_lrp = {
              "is the value minus the sum, as in Captum"},
     .by_gradient = true,
     .attribute = attribute,
-    .price_rows = price_rows,
+    .price_rows = asc_price_one_gradient,
 };

@@ -19,16 +19,10 @@ typedef struct tunnel {
     double *delta;           /* [n * samples], example-major, if the base has any */
 } tunnel;
 
-static double stdev_of(const asc_task *t, size_t var) {
-    const asc_attr_request *q = t->req;
-    if (q->n_stdevs == 0) return 1.0;
-    return q->stdevs[q->n_stdevs == 1 ? 0 : (size_t)t->in[var].input];
-}
-
 static void draw(const tunnel *w, asc_task *sub, size_t first, size_t copies) {
     for (size_t k = 0; k < sub->n_in; k++) {
         asc_var *v = &sub->in[k];
-        double sd = stdev_of(w->t, k);
+        double sd = asc_task_stdev(w->t, k, 1.0);
         for (size_t e = 0; e < sub->n; e++) {
             uint64_t sample = first + e % copies, stream = sample * (w->t->n_in + 1) + k;
             for (size_t i = 0; sd > 0.0 && i < v->size; i++)
@@ -178,16 +172,14 @@ static asc_status attribute(asc_task *t) {
     asc_ctx *ctx = t->ctx;
     asc_status st = ASC_OK;
     const char *noise = t->req->noise != NULL ? t->req->noise : "smoothgrad";
-    tunnel w = {.t = t, .samples = t->req->samples > 0 ? t->req->samples : DEFAULT_SAMPLES};
+    tunnel w = {.t = t, .samples = asc_task_samples(t)};
     size_t size = 1;
     if (strcmp(noise, "smoothgrad") != 0 && strcmp(noise, "smoothgrad-sq") != 0 &&
         strcmp(noise, "vargrad") != 0) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "noise-tunnel: no kind of average is called '%.40s'", noise);
         return asc_hint(ctx, "smoothgrad, smoothgrad-sq or vargrad");
     }
-    if (t->req->n_stdevs > 1 && t->req->n_stdevs != t->net->n_inputs)
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%zu standard deviations for %zu inputs", t->req->n_stdevs,
-                        t->net->n_inputs);
+    ASC_TRY(asc_task_check_stdevs(t));
     ASC_TRY(choose_base(&w));
     ASC_TRY(asc_task_ends(t, false));
     for (size_t k = 0; k < t->n_at; k++) size += t->n * t->at[k].size;

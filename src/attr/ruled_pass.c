@@ -39,13 +39,9 @@ static asc_status keep(void *self, size_t row, const asc_row_result *x) {
     t->r->value[row] = x->f[0];
     for (size_t k = 0; k < t->n_at; k++) {
         size_t n = t->at[k].size;
-        double largest = 0.0, *s = t->r->scores[k].data + row * n, *error = t->r->scores[k].error + row * n;
-        for (size_t i = 0; i < n; i++) {
-            s[i] = x->g[k][i];
-            largest = fmax(largest, fabs(s[i]));
-        }
-        for (size_t i = 0; i < n; i++) error[i] = asc_task_gradient_noise(t, largest);
+        memcpy(t->r->scores[k].data + row * n, x->g[k], n * sizeof(double));
     }
+    asc_task_row_errors(t, row);
     return ASC_OK;
 }
 

@@ -27,13 +27,10 @@ static asc_status keep(void *self, size_t row, const asc_row_result *x) {
     t->r->value[row] = x->f[0];
     for (size_t k = 0; k < t->n_at; k++) {
         size_t n = t->at[k].size;
-        double largest = 0.0, *s = t->r->scores[k].data + row * n, *error = t->r->scores[k].error + row * n;
-        for (size_t i = 0; i < n; i++) {
-            s[i] = is_signed ? x->g[k][i] : fabs(x->g[k][i]);
-            largest = fmax(largest, fabs(s[i]));
-        }
-        for (size_t i = 0; i < n; i++) error[i] = asc_task_gradient_noise(t, largest);
+        double *s = t->r->scores[k].data + row * n;
+        for (size_t i = 0; i < n; i++) s[i] = is_signed ? x->g[k][i] : fabs(x->g[k][i]);
     }
+    asc_task_row_errors(t, row);
     return ASC_OK;
 }
 
@@ -45,12 +42,6 @@ static asc_status attribute(asc_task *t) {
     }
     asc_status st = asc_task_prepare(t, true);
     return st == ASC_OK ? asc_task_at_input(t, NULL, NULL, t, keep) : st;
-}
-
-static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
-    (void)t;
-    *n_forward = 0.0;
-    *n_gradient = 1.0;
 }
 
 const asc_method asc_method_saliency = {
@@ -68,7 +59,7 @@ const asc_method asc_method_saliency = {
                  "reduces over the embedding; Captum leaves that to the user and takes absolute values"},
     .by_gradient = true,
     .attribute = attribute,
-    .price_rows = price_rows,
+    .price_rows = asc_price_one_gradient,
     .run = run,
     .price = price,
 };

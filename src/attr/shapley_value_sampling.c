@@ -183,7 +183,7 @@ static asc_status alloc(order_job *j) {
 
 /* Orders, and whether all sets are at most as many rows. */
 static size_t n_orders(const asc_task *t, bool *exact) {
-    size_t samples = t->req->samples > 0 ? t->req->samples : t->method->samples, m = t->n_features;
+    size_t samples = asc_task_samples(t), m = t->n_features;
     *exact = !t->req->compat_captum && m > 1 && m < 20 &&
              ldexp(1.0, (int)m) <= (double)samples * (double)(m - 1) + 2.0;
     return samples;

@@ -62,8 +62,6 @@ typedef struct asc_task {
     bool at_sites;
     size_t n_features; /* groups of the masks over all at[] (elements when there are none) */
     asc_aim aim;
-    size_t row_bytes[8]; /* measured price of a row, by kind of pass; 0 = not yet */
-    size_t fixed_bytes[8];
 } asc_task;
 
 /* Rows to run. fill writes variable v of row i, size doubles, and must not depend on what was filled before.
@@ -110,6 +108,17 @@ ASC_MUST_USE asc_status asc_task_at_input(asc_task *t, const asc_grad_rules *rul
                                           void *self,
                                           asc_status (*sink)(void *self, size_t row,
                                                              const asc_row_result *x));
+/* The inputs as they are, for examples 0 to n - 1; borrows t. */
+asc_rows asc_task_input_rows(asc_task *t, size_t n);
+/* The request's steps, samples (or their defaults), and standard deviation of the noise on input variable
+ * var. */
+size_t asc_task_steps(const asc_task *t);
+size_t asc_task_samples(const asc_task *t);
+double asc_task_stdev(const asc_task *t, size_t var, double fallback);
+/* INVALID_ARGUMENT unless there is at most one standard deviation, or one for each input. */
+ASC_MUST_USE asc_status asc_task_check_stdevs(const asc_task *t);
+/* price_rows of methods that run one gradient pass. */
+void asc_price_one_gradient(const asc_task *t, double *n_forward, double *n_gradient);
 /* Points on the straight path from the baselines to the inputs: row p * n + e is example e at alphas[p] (of
  * inputs, or of the sites themselves with replace_sites; then asc_task_ends comes first). */
 typedef struct asc_path {
@@ -154,6 +163,9 @@ ASC_MUST_USE asc_status asc_task_delta(asc_task *t, double tolerance);
  * a difference of two values of size `value`. */
 double asc_task_gradient_noise(const asc_task *t, double largest);
 double asc_task_value_noise(const asc_task *t, double value);
+/* The error of every score of example `row`: the noise of a gradient, by the largest score of each array's
+ * row. */
+void asc_task_row_errors(asc_task *t, size_t row);
 asc_status asc_task_note(asc_task *t, const char *fmt, ...) ASC_PRINTF(2, 3); /* adds to r->notes */
 
 /* OUT_OF_RANGE or INVALID_ARGUMENT unless the target's indices lie in one example's value of shape s. */

@@ -36,6 +36,26 @@ asc_status asc_task_check_pointers(asc_task *t) {
     return ASC_OK;
 }
 
+enum { DEFAULT_STEPS = 50 };
+
+size_t asc_task_steps(const asc_task *t) { return t->req->steps > 0 ? t->req->steps : DEFAULT_STEPS; }
+
+size_t asc_task_samples(const asc_task *t) {
+    return t->req->samples > 0 ? t->req->samples : t->method->samples;
+}
+
+double asc_task_stdev(const asc_task *t, size_t var, double fallback) {
+    const asc_attr_request *q = t->req;
+    if (q->n_stdevs == 0) return fallback;
+    return q->stdevs[q->n_stdevs == 1 ? 0 : (size_t)t->in[var].input];
+}
+
+asc_status asc_task_check_stdevs(const asc_task *t) {
+    if (t->req->n_stdevs <= 1 || t->req->n_stdevs == t->net->n_inputs) return ASC_OK;
+    return ASC_FAIL(t->ctx, ASC_INVALID_ARGUMENT, "%zu standard deviations for %zu inputs", t->req->n_stdevs,
+                    t->net->n_inputs);
+}
+
 /* Options that are set but that neither the method nor the one inside it reads: named, since who sets one
  * expects it to count. The words are those of the descriptors' lists. */
 static asc_status note_unread(asc_task *t) {

@@ -329,13 +329,8 @@ done:
     return st;
 }
 
-static void fill_example(void *self, size_t row, size_t var, double *out) {
-    const asc_task *t = self;
-    memcpy(out, t->in[var].x + row * t->in[var].size, t->in[var].size * sizeof *out);
-}
-
 asc_status asc_task_price(asc_task *t, bool gradients, double *flops, size_t *bytes) {
-    asc_rows rows = {.n = 1, .self = t, .fill = fill_example};
+    asc_rows rows = asc_task_input_rows(t, 1);
     asc_pass p = {.rows = &rows, .want_gradients = gradients};
     pass_run r = {0};
     asc_plan plan;

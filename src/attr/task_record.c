@@ -4,9 +4,25 @@
 #include "task_parts.h"
 #include <string.h>
 
+/* The example of this task that a row belongs to; in an expanded task, one of the copies. */
+static size_t own_example(const asc_task *t, const asc_rows *rows, size_t row) {
+    return rows->example != NULL ? rows->example(rows->self, row) : row % t->n;
+}
+
 size_t asc_rows_example(const asc_task *t, const asc_rows *rows, size_t row) {
-    size_t e = rows->example != NULL ? rows->example(rows->self, row) : row % t->n;
-    return e / t->copies;
+    return own_example(t, rows, row) / t->copies;
+}
+
+/* Rows that hold their examples' inputs as the (expanded) task has them. */
+typedef struct own_values {
+    const asc_task *t;
+    const asc_rows *rows;
+} own_values;
+
+static void fill_own(void *self, size_t row, size_t var, double *out) {
+    const own_values *o = self;
+    const asc_var *v = &o->t->in[var];
+    memcpy(out, v->x + own_example(o->t, o->rows, row) * v->size, v->size * sizeof *out);
 }
 
 static asc_tensor *leaf(asc_task *t, const asc_var *v, asc_shape shape, const double *data) {
@@ -154,18 +170,9 @@ static asc_status feed(asc_task *t, const asc_pass *p, const asc_rows *rows, siz
         const asc_feed *f = &t->feeds[i];
         bool fill = f->moving && !p->replace_sites;
         if (!fill && f->moving && t->copies > 1) { /* an expanded task's own values */
-            const asc_var *v = &t->in[f->var];
-            size_t total;
-            double *data = asc_mul_size(v->size, n, &total)
-                               ? asc_alloc(t->ctx, ASC_MEM_SCRATCH, (total + 1) * sizeof *data)
-                               : NULL;
-            if (data == NULL) return ASC_RESOURCE_EXHAUSTED;
-            for (size_t r = 0; r < n; r++) {
-                size_t e = rows->example != NULL ? rows->example(rows->self, first + r) : (first + r) % t->n;
-                memcpy(data + r * v->size, v->x + e * v->size, v->size * sizeof *data);
-            }
-            inputs[i] = leaf(t, v, stacked(t, &v->shape, n), data);
-            asc_free(t->ctx, data);
+            own_values own = {.t = t, .rows = rows};
+            asc_rows copies = {.n = rows->n, .self = &own, .fill = fill_own};
+            inputs[i] = filled(t, &copies, &t->in[f->var], f->var, first, n);
             continue;
         }
         inputs[i] =

@@ -11,11 +11,21 @@ static void fill_input(void *self, size_t row, size_t var, double *out) {
     memcpy(out, v->x + row * v->size, v->size * sizeof *out);
 }
 
+asc_rows asc_task_input_rows(asc_task *t, size_t n) {
+    return (asc_rows){.n = n, .self = t, .fill = fill_input};
+}
+
+void asc_price_one_gradient(const asc_task *t, double *n_forward, double *n_gradient) {
+    (void)t;
+    *n_forward = 0.0;
+    *n_gradient = 1.0;
+}
+
 asc_status asc_task_at_input(asc_task *t, const asc_grad_rules *rules, const asc_target *other, void *self,
                              asc_status (*sink)(void *self, size_t row, const asc_row_result *x)) {
     if (t->r->value == NULL) t->r->value = asc_calloc(t->ctx, ASC_MEM_GENERAL, t->n, sizeof *t->r->value);
     if (t->r->value == NULL) return ASC_RESOURCE_EXHAUSTED;
-    asc_rows rows = {.n = t->n, .self = t, .fill = fill_input};
+    asc_rows rows = asc_task_input_rows(t, t->n);
     asc_pass p = {.rows = &rows,
                   .want_values = true,
                   .want_gradients = true,
@@ -79,7 +89,7 @@ asc_status asc_task_rule(asc_task *t, const char *fallback, size_t *n, double **
     const char *name = t->req->rule != NULL ? t->req->rule : fallback;
     int rule = asc_rule_from_name(name);
     *nodes = *weights = NULL;
-    *n = t->req->steps > 0 ? t->req->steps : 50;
+    *n = asc_task_steps(t);
     if (rule < 0 || rule == ASC_RULE_ADAPTIVE) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: no fixed rule is called '%.40s'", t->method->info.name,
                  name);

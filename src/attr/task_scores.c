@@ -50,6 +50,16 @@ double asc_task_gradient_noise(const asc_task *t, double largest) {
 }
 double asc_task_value_noise(const asc_task *t, double value) { return ROUNDINGS * roundoff(t) * fabs(value); }
 
+void asc_task_row_errors(asc_task *t, size_t row) {
+    for (size_t k = 0; k < t->n_at; k++) {
+        asc_scores *s = &t->r->scores[k];
+        size_t n = (size_t)asc_shape_elems(&s->shape) / t->n;
+        double largest = 0.0;
+        for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(s->data[row * n + i]));
+        for (size_t i = 0; i < n; i++) s->error[row * n + i] = asc_task_gradient_noise(t, largest);
+    }
+}
+
 asc_status asc_task_delta(asc_task *t, double tolerance) {
     asc_ctx *ctx = t->ctx;
     asc_attribution *r = t->r;

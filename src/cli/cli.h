@@ -101,6 +101,8 @@ int cli_flush(cli *c);
 bool cli_wants_json(const cli *c);
 /* Writes t to the file of --json ("-" = standard output). */
 int cli_write_json(cli *c, asc_text *t);
+/* Does this option's document go to standard output ("-")? */
+bool cli_to_stdout(const cli *c, cli_option_id o);
 /* Early complaint about an output file that cannot be made. */
 int cli_check_output(cli *c, cli_option_id o);
 asc_report_style cli_style(const cli *c);

@@ -34,10 +34,6 @@ static int write_document(cli *c, const asc_net_report *r, cli_option_id o) {
     return rc;
 }
 
-static bool to_stdout(const cli *c, cli_option_id o) {
-    return cli_has(c, o) && strcmp(c->value[o], "-") == 0;
-}
-
 static void price(asc_text *t, const asc_attribution *r) {
     asc_text_addf(
         t,
@@ -63,7 +59,8 @@ static int write_all(cli *c, const asc_net_report *r) {
         asc_status st = asc_net_report_png(c->ctx, r, c->value[OPT_PNG]);
         if (st != ASC_OK) rc = cli_error(c, st);
     }
-    if (rc == EXIT_DONE && !cli_has(c, OPT_QUIET) && !to_stdout(c, OPT_JSON) && !to_stdout(c, OPT_HTML))
+    if (rc == EXIT_DONE && !cli_has(c, OPT_QUIET) && !cli_to_stdout(c, OPT_JSON) &&
+        !cli_to_stdout(c, OPT_HTML))
         rc = cli_flush(c);
     return rc;
 }

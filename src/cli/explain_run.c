@@ -34,10 +34,6 @@ static int write_document(cli *c, const asc_report *rep, cli_option_id o) {
     return rc;
 }
 
-static bool to_stdout(const cli *c, cli_option_id o) {
-    return cli_has(c, o) && strcmp(c->value[o], "-") == 0;
-}
-
 int cli_explain(cli *c, asc_model *m, const asc_request *req) {
     asc_result *r = NULL;
     asc_status st = asc_explain(m, req, &r);
@@ -51,10 +47,11 @@ int cli_explain(cli *c, asc_model *m, const asc_request *req) {
         asc_report_text(c->out, &rep, &style);
     int rc = write_document(c, &rep, OPT_JSON);
     if (rc == EXIT_DONE) rc = write_document(c, &rep, OPT_HTML);
-    if (rc == EXIT_DONE && !cli_has(c, OPT_QUIET) && !to_stdout(c, OPT_JSON) && !to_stdout(c, OPT_HTML))
+    if (rc == EXIT_DONE && !cli_has(c, OPT_QUIET) && !cli_to_stdout(c, OPT_JSON) &&
+        !cli_to_stdout(c, OPT_HTML))
         rc = cli_flush(c);
     if (rc == EXIT_DONE && !r->converged && !req->dry_run &&
-        (cli_has(c, OPT_QUIET) || to_stdout(c, OPT_JSON) || to_stdout(c, OPT_HTML)))
+        (cli_has(c, OPT_QUIET) || cli_to_stdout(c, OPT_JSON) || cli_to_stdout(c, OPT_HTML)))
         fputs("ascribe: NOT CONVERGED: the scores may be noise (see \"converged\" and \"error_bound\")\n",
               stderr);
     asc_result_destroy(c->ctx, r);

@@ -206,6 +206,8 @@ int cli_flush(cli *c) {
 
 bool cli_wants_json(const cli *c) { return cli_has(c, OPT_JSON); }
 
+bool cli_to_stdout(const cli *c, cli_option_id o) { return cli_has(c, o) && strcmp(c->value[o], "-") == 0; }
+
 int cli_write_json(cli *c, asc_text *t) {
     cli_clear_progress();
     asc_status st = asc_text_write(t, c->value[OPT_JSON]);
