@@ -10,6 +10,15 @@ enum { ASC_DRAW_CELL = 224, ASC_DRAW_GAP = 12, ASC_BAR_STEPS = 128 };
 /* "1.23", "-0.0412": three digits, no sign before what rounds to 0. */
 void asc_draw_figure(double v, bool sign, char out[32]);
 
+/* Score number i and its size; what is no number is the largest. */
+typedef struct asc_ranked {
+    double size;
+    size_t i;
+} asc_ranked;
+/* out[n]: in the order given when all of them are shown, else the largest first and equals in the order
+ * given. */
+void asc_rank_scores(const double *scores, size_t n, size_t shown, asc_ranked *out);
+
 /* Rectangles outside the picture are cut. */
 void asc_paint_rect(asc_image *im, int64_t x, int64_t y, int64_t w, int64_t h, const uint8_t rgb[3]);
 void asc_paint_image(asc_image *im, int64_t x, int64_t y, const asc_image *what);

@@ -4,20 +4,8 @@
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { BAR = 24, NAME = 28, MAP_COLUMNS = 56, NUMBER_COLUMNS = 8 };
-
-typedef struct ranked {
-    double size;
-    size_t i;
-} ranked;
-
-static int by_size(const void *a, const void *b) {
-    const ranked *x = a, *y = b;
-    if (x->size < y->size || x->size > y->size) return x->size < y->size ? 1 : -1;
-    return x->i < y->i ? -1 : x->i > y->i;
-}
 
 static void begin_colour(asc_text *t, asc_colours colours, bool ground, const uint8_t rgb[3]) {
     int layer = ground ? 48 : 38;
@@ -64,14 +52,12 @@ static void put_bar_row(asc_text *t, const asc_bars *b, size_t i, const asc_scal
 void asc_draw_bars_text(asc_text *out, const asc_bars *b, const asc_scale *scale,
                         const asc_report_style *style) {
     size_t most = style->rows > 0 ? style->rows : b->most, shown = most > 0 && most < b->n ? most : b->n;
-    ranked *order = asc_calloc(out->ctx, ASC_MEM_SCRATCH, b->n + 1, sizeof *order);
+    asc_ranked *order = asc_calloc(out->ctx, ASC_MEM_SCRATCH, b->n + 1, sizeof *order);
     if (order == NULL) {
         out->b.failed = true;
         return;
     }
-    for (size_t i = 0; i < b->n; i++)
-        order[i] = (ranked){isfinite(b->scores[i]) ? fabs(b->scores[i]) : INFINITY, i};
-    if (shown < b->n) qsort(order, b->n, sizeof *order, by_size);
+    asc_rank_scores(b->scores, b->n, shown, order);
     asc_text_addf(out, "  %10s%s  %-*s  feature\n", "score", b->errors != NULL ? "  error      " : "", BAR,
                   "");
     for (size_t k = 0; k < shown; k++) put_bar_row(out, b, order[k].i, scale, style);

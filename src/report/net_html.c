@@ -6,7 +6,6 @@
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { ALL_ROWS = 400, OPEN_ROWS = 20 };
 
@@ -150,17 +149,6 @@ static void put_signals(page *p, const asc_net_part *part, const char *title, co
                       channels - ASC_SIGNALS_MOST);
 }
 
-typedef struct ranked {
-    double size;
-    size_t i;
-} ranked;
-
-static int by_size(const void *a, const void *b) {
-    const ranked *x = a, *y = b;
-    if (x->size < y->size || x->size > y->size) return x->size < y->size ? 1 : -1;
-    return x->i < y->i ? -1 : x->i > y->i;
-}
-
 static void put_row(page *p, const asc_net_part *part, size_t i) {
     char score[32], error[32];
     asc_text_adds(p->t, "<tr><td class=\"t\">");
@@ -179,14 +167,12 @@ static void put_row(page *p, const asc_net_part *part, size_t i) {
 
 static void put_table(page *p, const asc_net_part *part) {
     size_t shown = part->n <= ALL_ROWS ? part->n : ALL_ROWS;
-    ranked *order = asc_arena_alloc(&p->arena, (part->n + 1) * sizeof *order);
+    asc_ranked *order = asc_arena_alloc(&p->arena, (part->n + 1) * sizeof *order);
     if (order == NULL) {
         check(p, ASC_RESOURCE_EXHAUSTED);
         return;
     }
-    for (size_t i = 0; i < part->n; i++)
-        order[i] = (ranked){isfinite(part->data[i]) ? fabs(part->data[i]) : INFINITY, i};
-    if (shown < part->n) qsort(order, part->n, sizeof *order, by_size);
+    asc_rank_scores(part->data, part->n, shown, order);
     asc_text_addf(p->t, "<details%s>\n<summary>",
                   part->show == ASC_SHOW_TABLE && part->n <= OPEN_ROWS ? " open" : "");
     if (shown < part->n)

@@ -3,7 +3,6 @@
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     ROW = 22,
@@ -15,17 +14,6 @@ enum {
     WIDTH = 780,
     FOOT = 64
 };
-
-typedef struct ranked {
-    double size;
-    size_t i;
-} ranked;
-
-static int by_size(const void *a, const void *b) {
-    const ranked *x = a, *y = b;
-    if (x->size < y->size || x->size > y->size) return x->size < y->size ? 1 : -1;
-    return x->i < y->i ? -1 : x->i > y->i;
-}
 
 static void name_of(const asc_bars *b, size_t i, char out[64]) {
     if (b->names != NULL && b->names[i] != NULL)
@@ -80,11 +68,9 @@ static void put_bar(asc_text *t, const asc_bars *b, size_t i, double y, const as
 asc_status asc_draw_bars_svg(asc_ctx *ctx, asc_text *out, const char *title, const asc_bars *b,
                              const asc_scale *scale) {
     size_t shown = b->most > 0 && b->most < b->n ? b->most : b->n;
-    ranked *order = asc_calloc(ctx, ASC_MEM_SCRATCH, b->n + 1, sizeof *order);
+    asc_ranked *order = asc_calloc(ctx, ASC_MEM_SCRATCH, b->n + 1, sizeof *order);
     if (order == NULL) return ASC_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; i < b->n; i++)
-        order[i] = (ranked){isfinite(b->scores[i]) ? fabs(b->scores[i]) : INFINITY, i};
-    if (shown < b->n) qsort(order, b->n, sizeof *order, by_size);
+    asc_rank_scores(b->scores, b->n, shown, order);
     double top = 30, height = top + (double)shown * ROW + 10 + FOOT;
     asc_svg_begin(out, title, WIDTH, height);
     asc_svg_text(out, NAME_END, 18, "end", 12, "feature");
