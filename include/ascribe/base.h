@@ -59,6 +59,28 @@ typedef struct asc_view {
     size_t len;
 } asc_view;
 
+/* How matrix products and convolutions multiply; sums are f32 at every level. The level is part of each op,
+ * of every cache key and of every result. Pieces: x = h + m + l, each rounded to bf16 (8 significant bits).
+ */
+#define ASC_PRECISION_TABLE(X)                                                                               \
+    X(HIGHEST, "highest", "f32 products")                                                                    \
+    X(BF16X6, "bf16x6", "six bf16 products (hh hm mh mm hl lh): what matrix units call highest")             \
+    X(HIGH, "high", "three bf16 products (hh hm mh)")                                                        \
+    X(MEDIUM, "medium", "one bf16 product (hh)")                                                             \
+    X(INT8, "int8", "8-bit products with a scale per row: good for rankings only")
+
+typedef enum asc_precision {
+#define ASC_PRECISION_ENUM(name, text, doc) ASC_PRECISION_##name,
+    ASC_PRECISION_TABLE(ASC_PRECISION_ENUM)
+#undef ASC_PRECISION_ENUM
+        ASC_N_PRECISIONS
+} asc_precision;
+
+/* Name of a level ("highest"); NULL = unknown. And back; -1 = unknown. */
+ASC_API const char *asc_precision_name(asc_precision p);
+ASC_API const char *asc_precision_doc(asc_precision p);
+ASC_API int asc_precision_from_name(const char *name);
+
 /* What memory is for; live and peak bytes are kept per tag. */
 #define ASC_MEM_TABLE(X)                                                                                     \
     X(GENERAL, "general")                                                                                    \
@@ -105,10 +127,12 @@ typedef struct asc_ctx_options {
     asc_progress_fn progress; /* NULL = none */
     void *progress_self;
     const char *device; /* "cpu" (default), "reference", "null" */
-    const char *mode;   /* "deferred" (default), "eager" */
+    const char *mode;   /* "deferred" (default), "eager", "compiled" */
     int n_threads;      /* 0 = all cores the process may use */
     uint64_t seed;      /* of every random draw */
     const char *isa;    /* "auto" (default), "avx512", "avx2", "baseline": kernels of the cpu device */
+    /* ---- since 0.2 ---- */
+    const char *precision; /* level of matrix products: "highest" (default), "high", "medium", ... */
 } asc_ctx_options;
 
 typedef struct asc_ctx asc_ctx;

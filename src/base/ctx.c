@@ -42,6 +42,27 @@ const char *asc_status_name(asc_status st) {
     return "UNKNOWN";
 }
 
+static const struct {
+    const char *name, *doc;
+} levels[ASC_N_PRECISIONS] = {
+#define ROW(e, text, what) [ASC_PRECISION_##e] = {text, what},
+    ASC_PRECISION_TABLE(ROW)
+#undef ROW
+};
+
+const char *asc_precision_name(asc_precision p) {
+    return (unsigned)p < ASC_N_PRECISIONS ? levels[p].name : NULL;
+}
+const char *asc_precision_doc(asc_precision p) {
+    return (unsigned)p < ASC_N_PRECISIONS ? levels[p].doc : NULL;
+}
+int asc_precision_from_name(const char *name) {
+    for (int i = 0; i < ASC_N_PRECISIONS; i++) {
+        if (strcmp(levels[i].name, name) == 0) return i;
+    }
+    return -1;
+}
+
 static asc_status copy_name(asc_ctx *ctx, char *out, const char *name, const char *fallback,
                             const char *const *known, const char *what) {
     const char *v = name != NULL && name[0] != '\0' ? name : fallback;
@@ -63,7 +84,7 @@ static asc_status copy_name(asc_ctx *ctx, char *out, const char *name, const cha
 
 asc_status asc_ctx_create_base(const asc_ctx_options *opts, asc_ctx **out_ctx) {
     static const char *const devices[] = {"cpu", "reference", "null", NULL};
-    static const char *const modes[] = {"deferred", "eager", NULL};
+    static const char *const modes[] = {"deferred", "eager", "compiled", NULL};
     *out_ctx = NULL;
     asc_ctx_options o = {.struct_size = sizeof o};
     if (opts != NULL) {
@@ -102,7 +123,15 @@ asc_status asc_ctx_create_base(const asc_ctx_options *opts, asc_ctx **out_ctx) {
     asc_status st2 = copy_name(ctx, ctx->device_name, o.device, "cpu", devices, "device");
     if (st == ASC_OK) st = st2;
     st2 = copy_name(ctx, ctx->mode_name, o.mode, "deferred", modes, "mode");
-    return st != ASC_OK ? st : st2;
+    if (st == ASC_OK) st = st2;
+    int level = o.precision != NULL && o.precision[0] != '\0' ? asc_precision_from_name(o.precision) : 0;
+    if (level < 0) {
+        st2 = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "unknown precision '%.40s'", o.precision);
+        st2 = asc_hint(ctx, "use one of: highest, bf16x6, high, medium, int8");
+        if (st == ASC_OK) st = st2;
+    }
+    ctx->precision = level < 0 ? ASC_PRECISION_HIGHEST : (asc_precision)level;
+    return st;
 }
 
 void asc_ctx_destroy(asc_ctx *ctx) {

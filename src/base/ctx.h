@@ -31,6 +31,7 @@ struct asc_ctx {
     int isa; /* asc_isa, see cpu.h */
     char device_name[32];
     char mode_name[32];
+    asc_precision precision;                 /* of ops recorded where no override says otherwise */
     struct asc_runtime *rt;                  /* owned; NULL until the first tensor */
     void (*rt_destroy)(struct asc_ctx *ctx); /* set with rt */
 };

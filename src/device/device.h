@@ -9,6 +9,7 @@
 typedef struct asc_run_args {
     const asc_program *program;
     const asc_plan *plan;
+    const void *code; /* what prepare made of program and plan; NULL = nothing */
     void *const *data;
     void *scratch;   /* plan->scratch_bytes, 64-byte aligned */
     uint64_t *op_ns; /* NULL, or [ASC_N_OPS]: time by op is added here */
@@ -31,6 +32,11 @@ typedef struct asc_device {
     /* UNIMPLEMENTED naming the op if this application cannot run here. */
     ASC_MUST_USE asc_status (*supports)(asc_ctx *ctx, void *state, const asc_call *c);
     size_t (*scratch_bytes)(asc_ctx *ctx, void *state, const asc_call *c);
+    /* Decides once what every run of a program would decide anew (kernels, threads, tiles). NULL = nothing to
+     * prepare. *out_code belongs to the caller, who ends it with discard before program and plan. */
+    ASC_MUST_USE asc_status (*prepare)(asc_ctx *ctx, void *state, const asc_program *program,
+                                       const asc_plan *plan, void **out_code);
+    void (*discard)(asc_ctx *ctx, void *state, void *code);
     ASC_MUST_USE asc_status (*run)(asc_ctx *ctx, void *state, const asc_run_args *a);
 } asc_device;
 

@@ -18,6 +18,7 @@ static asc_status build(asc_ctx *ctx, cut *c, asc_tensor *const *ts, size_t n_ts
         if (t->buf == NULL) {
             n.op = t->op;
             n.attrs = t->attrs;
+            n.level = t->level;
             n.n_in = t->n_in;
             for (int k = 0; k < t->n_in; k++) n.in[k] = t->in[k]->slot;
         }

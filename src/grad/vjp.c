@@ -60,7 +60,9 @@ static asc_status one_step(pass *p, size_t i) {
     asc_vjp_fn fn = rule != NULL ? rule : t->op->vjp;
     if (fn == NULL) return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "%s has no gradient", t->op->name);
     const char *label = asc_set_label(ctx, t->label);
+    asc_precision level = asc_set_level(ctx, t->op->fuse == ASC_FUSE_GEMM ? t->level : ctx->precision);
     fn(&a);
+    asc_set_level(ctx, level);
     asc_set_label(ctx, label);
     for (int k = 0; k < t->n_in; k++) {
         if (a.need[k]) add_to(ctx, &p->g[slots[k]], a.gin[k]);

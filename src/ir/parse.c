@@ -136,6 +136,35 @@ static asc_status node_ref(reader *r, const asc_program *p, int32_t *out) {
     return ASC_OK;
 }
 
+/* What may stand between attributes and label: level=NAME rows=many @REGION. */
+static asc_status marks(reader *r, asc_node *n) {
+    for (;;) {
+        if (take(r, '@')) {
+            int64_t group;
+            if (!integer(r, &group) || group < 1 || group > ASC_PROGRAM_MAX_NODES)
+                return bad(r, "expected the number of a fused region");
+            n->group = (int32_t)group;
+            continue;
+        }
+        asc_view key = word(r);
+        if (key.len == 0) return ASC_OK;
+        if (!take(r, '=')) return bad(r, "expected '='");
+        asc_view v = word(r);
+        if (asc_view_eqs(key, "rows") && asc_view_eqs(v, "many")) {
+            n->many_rows = true;
+        } else if (asc_view_eqs(key, "level")) {
+            int level = -1;
+            for (int i = 0; i < ASC_N_PRECISIONS; i++) {
+                if (asc_view_eqs(v, asc_precision_name((asc_precision)i))) level = i;
+            }
+            if (level < 0) return bad(r, "unknown precision");
+            n->level = (asc_precision)level;
+        } else {
+            return bad(r, "expected level=, rows=many, @region or a label");
+        }
+    }
+}
+
 static asc_status parse_node(reader *r, asc_program *p) {
     asc_status st = ASC_OK;
     asc_node n = {0};
@@ -166,6 +195,7 @@ static asc_status parse_node(reader *r, asc_program *p) {
             ASC_TRY(attribute(r, n.op, &n.attrs));
         }
     }
+    ASC_TRY(marks(r, &n));
     if (take(r, ';')) {
         spaces(r);
         const char *s = r->p;

@@ -52,6 +52,8 @@ void asc_node_call(const asc_program *p, const asc_node *node, asc_call *out) {
     }
     out->dtype = node->dtype;
     out->shape = node->shape;
+    out->level = node->level;
+    out->many_rows = node->many_rows;
 }
 
 static asc_status verify_node(asc_ctx *ctx, const asc_program *p, size_t k) {
@@ -123,10 +125,10 @@ uint64_t asc_program_hash(const asc_program *p) {
     uint64_t h = asc_hash64("program", 7, p->n_nodes);
     for (size_t k = 0; k < p->n_nodes; k++) {
         const asc_node *n = &p->nodes[k];
-        int64_t head[3 + ASC_MAX_IN + ASC_MAX_RANK] = {n->op != NULL ? n->op->opcode : -1, (int64_t)n->dtype,
-                                                       n->shape.rank};
-        for (int i = 0; i < n->n_in; i++) head[3 + i] = n->in[i] + 1;
-        for (int i = 0; i < n->shape.rank; i++) head[3 + ASC_MAX_IN + i] = n->shape.dims[i];
+        int64_t head[4 + ASC_MAX_IN + ASC_MAX_RANK] = {n->op != NULL ? n->op->opcode : -1, (int64_t)n->dtype,
+                                                       n->shape.rank, (int64_t)n->level * 2 + n->many_rows};
+        for (int i = 0; i < n->n_in; i++) head[4 + i] = n->in[i] + 1;
+        for (int i = 0; i < n->shape.rank; i++) head[4 + ASC_MAX_IN + i] = n->shape.dims[i];
         h = asc_hash64(head, sizeof head, h);
         if (n->op != NULL) h = hash_attrs(n->op, &n->attrs, h);
     }

@@ -3,6 +3,8 @@
  *   %0 = input f32 [2,3]
  *   %1 = scale f32 [2,3] %0 {factor=0.5} ; blocks.0
  *   return %1
+ * After the attributes may stand: level=medium (a matrix product's precision), rows=many (kernels as for many
+ * rows), @2 (the number of its fused region).
  */
 #ifndef ASC_PROGRAM_H
 #define ASC_PROGRAM_H
@@ -17,7 +19,14 @@ typedef struct asc_node {
     asc_dtype dtype;
     asc_shape shape;
     asc_attrs attrs;
-    const char *label; /* may be NULL; lives as long as the program */
+    const char *label;   /* may be NULL; lives as long as the program */
+    asc_precision level; /* of matrix products; HIGHEST elsewhere */
+    bool many_rows;      /* kernels are chosen as if there were many rows: set where a slice moved up */
+    int32_t group; /* 0, or the fused region it belongs to: its nodes stand together and run together, tile by
+                      tile, and a value that only the region reads needs no storage */
+    int32_t
+        origin; /* 1 + the node of the program as recorded whose run-time scalars (ASC_ATTR_SCALAR) it takes;
+                   0 = this very node. Passes keep it and never look at the values of such scalars */
 } asc_node;
 
 typedef struct asc_program {
@@ -54,8 +63,9 @@ typedef enum asc_place {
     ASC_PLACE_INPUT,
     ASC_PLACE_OUTPUT,
     ASC_PLACE_ARENA,
-    ASC_PLACE_ALIAS,  /* a view: nothing to run */
-    ASC_PLACE_INPLACE /* runs, and overwrites an input that is not needed any more */
+    ASC_PLACE_ALIAS,   /* a view: nothing to run */
+    ASC_PLACE_INPLACE, /* runs, and overwrites an input that is not needed any more */
+    ASC_PLACE_TILE     /* lives inside a fused region only: no storage */
 } asc_place;
 typedef struct asc_slot {
     asc_place place;

@@ -47,6 +47,7 @@ asc_tensor *asc_apply(asc_ctx *ctx, const asc_op *op, const asc_attrs *attrs, as
     t->attrs = *c.attrs;
     t->dtype = c.dtype;
     t->shape = c.shape;
+    t->level = op->fuse == ASC_FUSE_GEMM ? g->level : ASC_PRECISION_HIGHEST;
     for (int i = 0; i < n_in; i++) {
         t->in[i] = in[i];
         asc_tensor_retain(in[i]);

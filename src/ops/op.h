@@ -14,6 +14,8 @@ typedef struct asc_call {
     asc_shape in_shape[ASC_MAX_IN];
     asc_dtype dtype; /* of the result; set by infer */
     asc_shape shape;
+    asc_precision level; /* of a matrix product (ASC_FUSE_GEMM); HIGHEST elsewhere */
+    bool many_rows; /* choose kernels as for many rows, so that the bits stay those of the whole product */
 } asc_call;
 
 /* An array as reference kernels see it: doubles (integers and booleans too, exact to 2^53), any strides. */

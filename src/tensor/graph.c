@@ -11,7 +11,7 @@ struct asc_node_slab {
 };
 
 asc_status asc_graph_init(asc_graph *g, asc_ctx *ctx) {
-    *g = (asc_graph){.ctx = ctx, .next_id = 1};
+    *g = (asc_graph){.ctx = ctx, .next_id = 1, .level = ctx->precision};
     g->poison = (asc_tensor){.ctx = ctx, .refs = 1, .poison = ASC_INTERNAL, .dtype = ASC_DTYPE_F32};
     return ASC_OK;
 }
@@ -117,6 +117,13 @@ const char *asc_set_label(asc_ctx *ctx, const char *label) {
     asc_graph *g = asc_graph_of(ctx);
     const char *old = g->label;
     g->label = label;
+    return old;
+}
+
+asc_precision asc_set_level(asc_ctx *ctx, asc_precision level) {
+    asc_graph *g = asc_graph_of(ctx);
+    asc_precision old = g->level;
+    g->level = level;
     return old;
 }
 

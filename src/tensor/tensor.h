@@ -38,7 +38,8 @@ struct asc_tensor {
     int n_in;
     int refs; /* scope, consumers */
     asc_dtype dtype;
-    asc_status poison; /* ASC_OK, or the error this value stands for */
+    asc_precision level; /* of matrix products */
+    asc_status poison;   /* ASC_OK, or the error this value stands for */
     asc_shape shape;
     asc_attrs attrs;
     asc_buffer *buf;   /* value, when computed; counted reference */
@@ -67,6 +68,7 @@ typedef struct asc_graph {
     asc_error first;   /* its full record */
     asc_tensor poison; /* what a failing op returns; never freed */
     const char *label;
+    asc_precision level; /* of the ops recorded next */
     /* set by the executor */
     void (*on_record)(asc_ctx *ctx, asc_tensor *t);   /* eager runs t here */
     void (*free_buffer)(asc_ctx *ctx, asc_buffer *b); /* last reference is gone */
@@ -113,6 +115,10 @@ void asc_walk_free(asc_ctx *ctx, asc_walk *w);
 /* Label of ops recorded until the next call ("blocks.3.attn"); `label` must outlive the graph or be interned;
  * NULL = none. Returns the previous one. */
 const char *asc_set_label(asc_ctx *ctx, const char *label);
+
+/* Precision of matrix products recorded until the next call; returns the previous one. Gradients take the
+ * level of the op that they belong to. */
+asc_precision asc_set_level(asc_ctx *ctx, asc_precision level);
 
 /* Shape helpers. Elements: -1 on overflow or a negative dimension. */
 int64_t asc_shape_elems(const asc_shape *s);
