@@ -10,6 +10,19 @@
 #include "cpu.h"
 #include "op.h"
 
+/* What a fused region does to the result of a matrix product while a part of it is still in a cache (bias,
+ * residual addition, activation, gate). A kernel with takes_post calls `block` once for every part of its
+ * result, as soon as all of k has been added up and the part is in memory: rows [m0, m1) of the folded batch
+ * (batch * m rows in all), columns [n0, n1), on the thread that made it. The parts are disjoint and cover the
+ * result; which parts they are must depend on the shapes only, or on nothing that shows in the bits (an
+ * epilogue treats elements one by one). `block` reads and may rewrite the part, and nothing else of the
+ * result. Parts that fit the L2 cache together with as many operands again (256 KB) and whose n0 is a
+ * multiple of 16 are best. */
+typedef struct asc_epilogue {
+    void (*block)(const struct asc_epilogue *post, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+                  int thread);
+} asc_epilogue;
+
 typedef struct asc_kargs {
     const asc_call *call;       /* shapes, dtypes, attributes */
     const void *in[ASC_MAX_IN]; /* contiguous, row-major; stored weights in their own format, then possibly
@@ -17,6 +30,7 @@ typedef struct asc_kargs {
     void *out;     /* 64-byte aligned start of its storage; may equal an input under ASC_OP_INPLACE */
     void *scratch; /* as asked for, 64-byte aligned */
     int n_threads; /* use `#pragma omp parallel for num_threads(n)`; 1 for small work */
+    const asc_epilogue *post; /* NULL = none; set only for kernels with takes_post */
 } asc_kargs;
 
 typedef struct asc_kernel {
@@ -26,6 +40,9 @@ typedef struct asc_kernel {
     bool (*fits)(const asc_call *c);                     /* NULL = always */
     size_t (*scratch)(const asc_call *c, int n_threads); /* bytes; NULL = none */
     void (*run)(const asc_kargs *a);
+    /* Matrix products: run calls a->post as described above (also when k is 0). Where it is false, the device
+     * does the same after run, over tiles of rows. */
+    bool takes_post;
 } asc_kernel;
 
 #define KERNEL(name) extern const asc_kernel asc_kernel_##name;
