@@ -2,6 +2,7 @@
 #include "exec.h"
 #include "json.h"
 #include "method.h"
+#include "profile.h"
 #include "task_parts.h"
 #include <math.h>
 #include <string.h>
@@ -165,7 +166,10 @@ asc_status asc_attribute(asc_net *net, const asc_attr_request *req, asc_attribut
     if (req->dry_run) {
         ASC_TRY(price_only(&t));
     } else {
-        ASC_TRY(t.method->attribute(&t));
+        const int depth = asc_prof_push(net->ctx, t.method->info.name, -1);
+        st = t.method->attribute(&t);
+        asc_prof_pop(net->ctx, depth);
+        if (st != ASC_OK) goto done;
         ASC_TRY(note_zeros(&t));
         ASC_TRY(note_net(&t));
         error_bound(t.r);

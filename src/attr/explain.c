@@ -3,6 +3,7 @@
 #include "exec.h"
 #include "json.h"
 #include "method.h"
+#include "profile.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -197,7 +198,10 @@ asc_status asc_explain(asc_model *m, const asc_request *req, asc_result **out) {
     if (req->dry_run) {
         ASC_TRY(price_only(&j));
     } else {
-        ASC_TRY(j.method->run(&j));
+        const int depth = asc_prof_push(ctx, r->method, -1);
+        st = j.method->run(&j);
+        asc_prof_pop(ctx, depth);
+        if (st != ASC_OK) goto done;
         if (j.method->by_gradient) group_scores(&j);
         sums(&j);
         ASC_TRY(target_probability(&j));

@@ -2,6 +2,7 @@
  * batches. */
 #include "exec.h"
 #include "method.h"
+#include "profile.h"
 #include <math.h>
 #include <string.h>
 
@@ -87,7 +88,9 @@ static asc_status all_points(asc_job *j, const double *alphas, size_t n, double 
     st = asc_run(ctx, ends, 2);
     while (st == ASC_OK && done < n) {
         size_t b = n - done < batch ? n - done : batch;
+        const int depth = asc_prof_push(ctx, "step", (int64_t)done);
         st = batch_at(j, ends[0], ends[1], alphas + done, b, f + done, part);
+        asc_prof_pop(ctx, depth);
         for (size_t i = 0; st == ASC_OK && i < b; i++) {
             bool finite = isfinite(f[done + i]);
             for (size_t t = 0; g != NULL && t < p; t++) {

@@ -4,6 +4,7 @@
 #include "hash.h"
 #include "ops.h"
 #include "method.h"
+#include "profile.h"
 #include "task_parts.h"
 #include <math.h>
 #include <string.h>
@@ -317,7 +318,10 @@ asc_status asc_task_run(asc_task *t, const asc_pass *p) {
     ASC_TRY(choose_rows(&r, &chunk));
     for (size_t done = 0; done < n;) {
         size_t b = n - done < chunk ? n - done : chunk;
-        ASC_TRY(one_pass(&r, done, b));
+        const int depth = asc_prof_push(ctx, p->what != NULL ? p->what : "rows", (int64_t)done);
+        st = one_pass(&r, done, b);
+        asc_prof_pop(ctx, depth);
+        if (st != ASC_OK) goto done;
         done += b;
         t->r->n_forward += b * (p->partner_rows != NULL ? 2 : 1);
         t->r->n_backward += p->want_gradients ? b : 0;

@@ -1,6 +1,7 @@
 /* values.c - values of many prompts, in batches that fit the memory bound; the floating-point error model. */
 #include "exec.h"
 #include "method.h"
+#include "profile.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -94,7 +95,9 @@ static asc_status run_batches(asc_job *j, const int32_t *ids, size_t n, size_t l
         size_t b = n - done < batch ? n - done : batch;
         for (size_t i = 0; i < b; i++)
             memcpy(rows + i * rest, ids + (done + i) * len + c, rest * sizeof *rows);
+        const int depth = asc_prof_push(ctx, "prompts", (int64_t)done);
         st = one_batch(j, rows, b, rest, out + done);
+        asc_prof_pop(ctx, depth);
         for (size_t i = done; i < done + b && st == ASC_OK; i++) {
             if (!isfinite(out[i])) st = asc_model_explain_nan(j->m, "a value of the model's output");
         }

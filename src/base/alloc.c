@@ -2,6 +2,7 @@
  * Layout of a block: padding, header (32 bytes), data, slack. The header lies right before the data, so one
  * free serves both alignments. Not thread-safe by design: kernels never allocate. */
 #include "alloc.h"
+#include "profile.h"
 #include <string.h>
 
 typedef struct header {
@@ -25,6 +26,7 @@ static void count(asc_ctx *ctx, asc_mem_tag tag, size_t add, size_t sub) {
     m->live_total -= sub;
     if (m->live_bytes[tag] > m->peak_bytes[tag]) m->peak_bytes[tag] = m->live_bytes[tag];
     if (m->live_total > m->peak_total) m->peak_total = m->live_total;
+    if (ctx->prof != NULL && add > 0) asc_prof_peak(ctx);
 }
 
 static void *no_memory(asc_ctx *ctx, asc_mem_tag tag, size_t bytes) {

@@ -3,6 +3,7 @@
 #include "alloc.h"
 #include "cpu.h"
 #include "ctx.h"
+#include "profile.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +138,7 @@ asc_status asc_ctx_create_base(const asc_ctx_options *opts, asc_ctx **out_ctx) {
 void asc_ctx_destroy(asc_ctx *ctx) {
     if (ctx == NULL) return;
     if (ctx->rt_destroy != NULL) ctx->rt_destroy(ctx);
+    asc_prof_free(ctx);
     ctx->alloc(ctx->alloc_self, ctx, sizeof *ctx, 0, 16);
 }
 

@@ -14,6 +14,7 @@ typedef struct asc_error {
     int line;
 } asc_error;
 
+struct asc_prof;    /* profile.h */
 struct asc_runtime; /* src/exec: device, mode, recorded graph, buffer cache */
 
 struct asc_ctx {
@@ -32,6 +33,7 @@ struct asc_ctx {
     char device_name[32];
     char mode_name[32];
     asc_precision precision;                 /* of ops recorded where no override says otherwise */
+    struct asc_prof *prof, *prof_kept;       /* what is being recorded, NULL = off; and what was, owned */
     struct asc_runtime *rt;                  /* owned; NULL until the first tensor */
     void (*rt_destroy)(struct asc_ctx *ctx); /* set with rt */
 };

@@ -1,4 +1,5 @@
 /* leaf.c - tensors from host memory or stored weights, and reading values back. */
+#include "profile.h"
 #include "runtime.h"
 #include <string.h>
 
@@ -28,7 +29,11 @@ static asc_tensor *from_host(asc_ctx *ctx, asc_mem_tag tag, asc_dtype dtype, asc
     }
     asc_buffer *b = asc_buffer_make(ctx, tag, dtype, n);
     if (b == NULL) return asc_graph_poison(g);
-    if (dev->has_data && n > 0) dev->upload(dtype, b->data, host_dtype, data, n);
+    if (dev->has_data && n > 0) {
+        asc_prof_mark m = asc_prof_begin(ctx);
+        dev->upload(dtype, b->data, host_dtype, data, n);
+        asc_prof_copy(ctx, m, "upload", bytes);
+    }
     return leaf(ctx, dtype, shape, b);
 }
 
@@ -70,7 +75,10 @@ static asc_status read_as(asc_ctx *ctx, asc_tensor *t, asc_dtype host_dtype, voi
         ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "the %s device computes no values", dev->name);
         return asc_hint(ctx, "use it for shapes and cost only; choose --device cpu or reference for numbers");
     }
-    if (n > 0) dev->download(t->dtype, t->buf->data, host_dtype, out, (int64_t)n);
+    if (n == 0) return ASC_OK;
+    asc_prof_mark m = asc_prof_begin(ctx);
+    dev->download(t->dtype, t->buf->data, host_dtype, out, (int64_t)n);
+    asc_prof_copy(ctx, m, "download", t->buf->bytes);
     return ASC_OK;
 }
 

@@ -63,10 +63,10 @@ static asc_status one_step(pass *p, size_t i) {
     asc_precision level = asc_set_level(ctx, t->op->fuse == ASC_FUSE_GEMM ? t->level : ctx->precision);
     fn(&a);
     asc_set_level(ctx, level);
-    asc_set_label(ctx, label);
-    for (int k = 0; k < t->n_in; k++) {
+    for (int k = 0; k < t->n_in; k++) { /* a sum belongs to the op whose share it adds */
         if (a.need[k]) add_to(ctx, &p->g[slots[k]], a.gin[k]);
     }
+    asc_set_label(ctx, label);
     return a.st;
 }
 

@@ -1,5 +1,6 @@
 /* passes.c - the table of passes and the one way to run them; see passes.h. */
 #include "passes.h"
+#include "profile.h"
 #include "view.h"
 #include <string.h>
 
@@ -14,8 +15,10 @@ asc_status asc_passes_run(asc_ctx *ctx, asc_program *p, const asc_pass_env *env)
     for (size_t i = 0; i < asc_n_passes; i++) {
         size_t n_done = 0;
         if ((env->off >> i & 1) != 0) continue;
+        asc_prof_mark m = asc_prof_begin(ctx);
         asc_status st = asc_passes[i]->run(ctx, p, env, &n_done);
         if (st == ASC_OK && n_done > 0) st = asc_program_verify(ctx, p);
+        asc_prof_end(ctx, m, ASC_PROF_PASS, asc_passes[i]->name, NULL);
         if (st != ASC_OK) {
             asc_fail_context(ctx, "pass %s", asc_passes[i]->name);
             return st;

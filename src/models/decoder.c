@@ -8,8 +8,10 @@ static asc_tensor *at_site(const asc_decoder_run *r, asc_decoder_site site, int6
 }
 
 asc_tensor *asc_decoder_embed(asc_decoder *d, const int32_t *ids, int64_t b, int64_t t) {
-    asc_tensor *index = asc_from_i32(d->ctx, ASC_SHAPE(b, t), ids);
-    return asc_gather(d->ctx, d->embed, index);
+    const char *label = asc_set_label(d->ctx, "embed");
+    asc_tensor *x = asc_gather(d->ctx, d->embed, asc_from_i32(d->ctx, ASC_SHAPE(b, t), ids));
+    asc_set_label(d->ctx, label);
+    return x;
 }
 
 static asc_tensor *positions(asc_decoder *d, int64_t first, int64_t n) {
@@ -61,13 +63,16 @@ static asc_tensor *block(asc_decoder *d, const asc_decoder_run *run, int64_t l, 
                          asc_tensor *pos, int64_t rows) {
     asc_ctx *ctx = d->ctx;
     const asc_layer *w = &d->layers[l];
+    const char *label = asc_set_label(ctx, w->attn_label);
     asc_tensor *h = at_site(run, ASC_SITE_ATTN_IN, l, asc_rms_norm(ctx, x, w->attn_norm, d->cfg.eps));
     asc_tensor *a = at_site(run, ASC_SITE_ATTN_OUT, l, attention(d, run, l, h, pos, rows));
     x = asc_add(ctx, last_tokens(ctx, x, rows), a);
+    asc_set_label(ctx, w->mlp_label);
     h = at_site(run, ASC_SITE_MLP_IN, l, asc_rms_norm(ctx, x, w->ffn_norm, d->cfg.eps));
     asc_tensor *m = asc_gated_mlp(ctx, h, w->w_gate, w->w_up, w->w_down, d->cfg.family->gate);
     if (w->ffn_post_norm != NULL) m = asc_rms_norm(ctx, m, w->ffn_post_norm, d->cfg.eps);
     x = asc_add(ctx, x, at_site(run, ASC_SITE_MLP_OUT, l, m));
+    asc_set_label(ctx, label);
     return at_site(run, ASC_SITE_BLOCK_OUT, l, x);
 }
 
@@ -88,7 +93,10 @@ asc_tensor *asc_decoder_hidden(asc_decoder *d, const asc_decoder_run *run) {
 
 asc_tensor *asc_decoder_logits(asc_decoder *d, asc_tensor *hidden, asc_site_fn site, void *site_self) {
     asc_ctx *ctx = d->ctx;
+    const char *label = asc_set_label(ctx, "head");
     asc_tensor *h = asc_rms_norm(ctx, hidden, d->out_norm, d->cfg.eps);
     if (site != NULL) h = site(site_self, ASC_SITE_FINAL_NORM, -1, h);
-    return asc_soft_cap(ctx, asc_linear(ctx, h, d->head, NULL), d->cfg.final_cap);
+    h = asc_soft_cap(ctx, asc_linear(ctx, h, d->head, NULL), d->cfg.final_cap);
+    asc_set_label(ctx, label);
+    return h;
 }

@@ -28,6 +28,7 @@ typedef struct asc_decoder_config {
 } asc_decoder_config;
 
 typedef struct asc_layer {
+    const char *attn_label, *mlp_label; /* "blocks.3.attn"; interned */
     asc_tensor *attn_norm, *wq, *wk, *wv, *bq, *bk, *bv, *q_norm, *k_norm, *wo, *bo, *attn_post_norm;
     asc_tensor *ffn_norm, *w_gate, *w_up, *w_down, *ffn_post_norm;
 } asc_layer;

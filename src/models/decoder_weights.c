@@ -167,6 +167,16 @@ static asc_status all_used(binder *b) {
     return ASC_OK;
 }
 
+/* Labels of the layer's ops, for profiles, messages and precision by site. */
+static void name_layer(binder *b, asc_layer *w) {
+    char text[64];
+    snprintf(text, sizeof text, "blocks.%lld.attn", (long long)b->layer);
+    w->attn_label = asc_label_intern(b->ctx, text);
+    snprintf(text, sizeof text, "blocks.%lld.mlp", (long long)b->layer);
+    w->mlp_label = asc_label_intern(b->ctx, text);
+    if (b->st == ASC_OK && (w->attn_label == NULL || w->mlp_label == NULL)) b->st = ASC_RESOURCE_EXHAUSTED;
+}
+
 asc_status asc_decoder_load(asc_ctx *ctx, const asc_gguf *g, bool expand, asc_decoder *out) {
     *out = (asc_decoder){.ctx = ctx};
     asc_status st = asc_decoder_configure(ctx, g, &out->cfg);
@@ -185,6 +195,7 @@ asc_status asc_decoder_load(asc_ctx *ctx, const asc_gguf *g, bool expand, asc_de
     for (int64_t l = 0; l < c->n_layers && b.st == ASC_OK; l++) {
         b.layer = l;
         bind_layer(&b, &out->layers[l]);
+        name_layer(&b, &out->layers[l]);
     }
     st = b.st == ASC_OK ? all_used(&b) : b.st;
     st = asc_scope_close(ctx, st);

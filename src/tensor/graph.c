@@ -20,6 +20,7 @@ void asc_graph_deinit(asc_graph *g) {
     for (size_t i = g->n_owned; i-- > 0;) asc_tensor_release(g->owned[i]);
     asc_free(g->ctx, g->owned);
     asc_free(g->ctx, g->scope_start);
+    asc_label_free_all(g);
     while (g->slabs != NULL) {
         struct asc_node_slab *s = g->slabs;
         g->slabs = s->next;

@@ -68,7 +68,8 @@ typedef struct asc_graph {
     asc_error first;   /* its full record */
     asc_tensor poison; /* what a failing op returns; never freed */
     const char *label;
-    asc_precision level; /* of the ops recorded next */
+    struct asc_label **labels; /* interned; NULL = none yet */
+    asc_precision level;       /* of the ops recorded next */
     /* set by the executor */
     void (*on_record)(asc_ctx *ctx, asc_tensor *t);   /* eager runs t here */
     void (*free_buffer)(asc_ctx *ctx, asc_buffer *b); /* last reference is gone */
@@ -115,6 +116,11 @@ void asc_walk_free(asc_ctx *ctx, asc_walk *w);
 /* Label of ops recorded until the next call ("blocks.3.attn"); `label` must outlive the graph or be interned;
  * NULL = none. Returns the previous one. */
 const char *asc_set_label(asc_ctx *ctx, const char *label);
+
+/* A copy of text that lives as long as the graph; equal texts give the same pointer. NULL when out of memory
+ * (error recorded) and for NULL. */
+const char *asc_label_intern(asc_ctx *ctx, const char *text);
+void asc_label_free_all(asc_graph *g); /* of asc_graph_deinit */
 
 /* Precision of matrix products recorded until the next call; returns the previous one. Gradients take the
  * level of the op that they belong to. */

@@ -1,6 +1,7 @@
 /* reference.c - the oracle: every value is stored as f64 and every op runs its reference kernel.
  * Integers are exact up to 2^53. Stored weights are expanded once when they are uploaded. */
 #include "device.h"
+#include "profile_unit.h"
 #include <string.h>
 
 static asc_status ref_open(asc_ctx *ctx, void **out_state) {
@@ -85,9 +86,10 @@ static asc_status ref_run(asc_ctx *ctx, void *state, const asc_run_args *a) {
                           .out = as_nd(a->data[k], &n->shape),
                           .n_threads = ctx->n_threads};
         for (int i = 0; i < n->n_in; i++) r.in[i] = as_nd(a->data[n->in[i]], &p->nodes[n->in[i]].shape);
-        uint64_t t0 = a->op_ns != NULL ? asc_now_ns() : 0;
+        uint64_t t0 = a->op_ns != NULL || ctx->prof != NULL ? asc_now_ns() : 0;
         n->op->ref(&r);
         if (a->op_ns != NULL) a->op_ns[n->op->opcode] += asc_now_ns() - t0;
+        if (ctx->prof != NULL) asc_prof_unit(ctx, p, a->plan, k, 1, 1, t0);
     }
     return ASC_OK;
 }

@@ -1,0 +1,20 @@
+/* profile_unit.h - how devices and the executor tell the profiler of the nodes of a program (profile.h). */
+#ifndef ASC_PROFILE_UNIT_H
+#define ASC_PROFILE_UNIT_H
+
+#include "profile.h"
+#include "program.h"
+
+/* Nodes first .. first+n-1 have run together (n > 1: a fused region) on `threads` threads since start_ns.
+ * Returns the time now, which is the start of what follows: one clock reading for each unit. Only with
+ * ctx->prof set:
+ *     uint64_t t = ctx->prof != NULL ? asc_now_ns() : 0;
+ *     for (each unit) { run it; if (ctx->prof != NULL) t = asc_prof_unit(ctx, program, plan, i, n, threads,
+ * t); } */
+uint64_t asc_prof_unit(asc_ctx *ctx, const asc_program *p, const asc_plan *plan, size_t first, size_t n,
+                       int threads, uint64_t start_ns);
+
+/* A plan is about to run: keeps the node at which the largest arena is fullest. One branch when off. */
+void asc_prof_plan(asc_ctx *ctx, const asc_program *p, const asc_plan *plan);
+
+#endif
