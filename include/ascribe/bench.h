@@ -18,6 +18,11 @@ typedef struct asc_peaks {
  * RESOURCE_EXHAUSTED (it needs 256 MiB for a moment). */
 ASC_API ASC_MUST_USE asc_status asc_measure_peaks(asc_ctx *ctx, double seconds, asc_peaks *out);
 
+/* f32 multiply-adds a second (counted as two) that all threads of the context sustain over about `seconds`:
+ * all the work over all the time. Processors lower their clock under vector loads, so what a run reached is
+ * to be compared with readings right before and after it. */
+ASC_API ASC_MUST_USE asc_status asc_measure_fma(asc_ctx *ctx, double seconds, double *out_flops_per_second);
+
 #ifdef __cplusplus
 }
 #endif

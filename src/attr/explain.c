@@ -94,7 +94,7 @@ static asc_status describe(asc_job *j) {
     r->n_threads = ctx->n_threads;
     snprintf(r->device, sizeof r->device, "%s", ctx->device_name);
     snprintf(r->mode, sizeof r->mode, "%s", ctx->mode_name);
-    snprintf(r->precision, sizeof r->precision, "highest");
+    snprintf(r->precision, sizeof r->precision, "%s", asc_precision_name(ctx->precision));
     snprintf(r->isa, sizeof r->isa, "%s", asc_isa_name((asc_isa)ctx->isa));
     r->model_path = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_of(j->m->path));
     r->architecture = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_of(j->m->info.architecture));

@@ -2,6 +2,7 @@
 #ifndef ASC_CLI_H
 #define ASC_CLI_H
 
+#include "ascribe/builtin.h"
 #include "ascribe/chat.h"
 #include "ascribe/inputs.h"
 #include "ascribe/net_report.h"
@@ -83,6 +84,8 @@ const char *cli_nearest(const char *word, const char *const *names, size_t n);
 /* session.c: context, signals, progress, messages. */
 int cli_open_context(cli *c); /* fills ctx and out */
 void cli_close(cli *c);
+/* Ctrl-C stops work in this context from now on. For commands with several. */
+void cli_set_running(asc_ctx *ctx);
 int cli_open_model(cli *c, asc_model **out);
 asc_weights_mode cli_weights(const cli *c);
 /* Prints the context's error; returns the exit code of st. */
@@ -122,6 +125,19 @@ int cli_prompt_read(cli *c, cli_prompt *p);
 void cli_prompt_free(cli *c, cli_prompt *p);
 /* Its tokens, as asc_explain would make them; *out is made with malloc. text may be NULL. */
 int cli_prompt_ids(cli *c, const asc_model *m, const cli_prompt *p, int32_t **out, size_t *n);
+
+/* explain_args.c: what is asked of a language model, and who owns what a request borrows. */
+typedef struct cli_explain_args {
+    asc_request req;
+    cli_prompt prompt;
+    int32_t *target_ids, *versus_ids;
+} cli_explain_args;
+int cli_check_method(const char *name);   /* NULL is fine; EXIT_USAGE for an unknown one */
+int cli_refuse_net_options(const cli *c); /* that mean nothing for prompts */
+int cli_explain_request(cli *c, cli_explain_args *j);
+/* After that: context, prompt, model. */
+int cli_explain_open(cli *c, cli_explain_args *j, asc_model **out);
+void cli_explain_args_free(cli *c, cli_explain_args *j);
 
 /* explain_run.c: runs a request and writes what was asked for. */
 int cli_explain(cli *c, asc_model *m, const asc_request *req);
@@ -168,6 +184,52 @@ int cli_net_choose_site(cli *c, cli_net_args *a, asc_attr_request *q, bool *chos
 void cli_net_sum_rows(asc_scores *s);
 asc_net_report cli_net_report(const cli *c, const cli_net_args *a, const asc_attr_request *q,
                               const asc_attribution *r);
+
+/* job.c: one thing to run - a prompt, a net of a file, a built-in net - in a context of its own. */
+typedef enum cli_job_kind { CLI_JOB_PROMPT, CLI_JOB_NET, CLI_JOB_BUILTIN } cli_job_kind;
+
+/* Where and how to run; NULL = as the command line has it. */
+typedef struct cli_where {
+    const char *device, *mode, *precision, *isa, *threads;
+} cli_where;
+
+typedef struct cli_job {
+    cli c; /* the command line with its own context */
+    cli_job_kind kind;
+    cli_explain_args prompt;
+    asc_model *model;
+    cli_net_args net;
+    asc_attr_request q;
+    bool sum_rows;
+    asc_builtin *builtin;
+} cli_job;
+
+/* What a run said and took; scores of all arrays in a row, made with malloc. */
+typedef struct cli_run {
+    double *score, *error; /* error: NaN where unknown */
+    size_t n;
+    double value;
+    double flops; /* language models: 2 N a token and pass; nets: of the plans */
+    double seconds;
+    bool stochastic;
+} cli_run;
+
+int cli_job_open(const cli *from, const cli_where *at, cli_job *out); /* close it in any case */
+/* Points it at a method (by another name than the options'); EXIT_CHECK with a reason in `why` when the
+ * method makes no sense here. */
+int cli_job_method(cli_job *j, const char *method, bool at_site, char *why, size_t why_size);
+/* EXIT_DONE, or the exit code with the message printed; with `why`: the message goes there instead (but for
+ * a stop). */
+int cli_job_run(cli_job *j, cli_run *out, char *why, size_t why_size);
+void cli_run_free(cli_run *r);
+void cli_job_close(cli_job *j);
+bool cli_is_builtin(const char *operand);
+/* The words of a comma-separated list, at most `most`, into one block that the caller frees; the count, or
+ * -1 with a message when there are none, too many, or one that is not in `allowed` (NULL = any). */
+int cli_words(const char *option, const char *list, const char *allowed, const char **out, int most,
+              char **block);
+
+int cli_bench_modes(cli *c); /* bench_modes.c */
 
 /* rerun_net.c: the line that was typed, without its outputs; and a result of such a line again. */
 void cli_command_line(const cli *c, asc_text *t);

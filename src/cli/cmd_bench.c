@@ -172,6 +172,15 @@ static void json(asc_text *t, const figures *f, const cli *c) {
     asc_text_end(t);
 }
 
+static int refuse_options_of_modes(cli *c) {
+    static const cli_option_id only[] = {OPT_RUNS, OPT_NO_REFERENCE, OPT_METHOD, OPT_TARGET, OPT_TARGET_IDS};
+    for (size_t i = 0; i < sizeof only / sizeof *only; i++) {
+        if (cli_has(c, only[i])) return cli_usage("--%s goes with --modes", cli_options[only[i]].name);
+    }
+    c->value[OPT_PRECISION] = c->value[OPT_PRECISIONS]; /* one level: the context refuses a list */
+    return EXIT_DONE;
+}
+
 int cmd_bench(cli *c) {
     figures f = {0};
     asc_model *m = NULL;
@@ -179,6 +188,10 @@ int cmd_bench(cli *c) {
     struct rusage usage;
     asc_status st = ASC_OK;
     int rc = cli_check_output(c, OPT_JSON);
+    if (rc == EXIT_DONE &&
+        (cli_has(c, OPT_MODES) || cli_is_net(c->operand[0]) || cli_is_builtin(c->operand[0])))
+        return cli_bench_modes(c);
+    if (rc == EXIT_DONE) rc = refuse_options_of_modes(c);
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_STEPS, STEPS, &f.n_steps);
     if (rc == EXIT_DONE && f.n_steps == 0) rc = cli_usage("--steps is at least 1");
     if (rc == EXIT_DONE) rc = cli_open_context(c);

@@ -105,7 +105,8 @@ int cli_open_context(cli *c) {
                          .progress = cli_progress,
                          .device = c->value[OPT_DEVICE],
                          .mode = c->value[OPT_MODE],
-                         .isa = c->value[OPT_ISA]};
+                         .isa = c->value[OPT_ISA],
+                         .precision = c->value[OPT_PRECISION]};
     size_t threads, seed;
     int rc;
     if ((rc = cli_size(c, OPT_THREADS, 0, &threads)) != EXIT_DONE) return rc;
@@ -121,6 +122,8 @@ int cli_open_context(cli *c) {
     running = c->ctx;
     return EXIT_DONE;
 }
+
+void cli_set_running(asc_ctx *ctx) { running = ctx; }
 
 void cli_close(cli *c) {
     running = NULL;

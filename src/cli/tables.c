@@ -2,9 +2,11 @@
 #include "cli.h"
 
 #define IN(command) (1u << CMD_##command)
-#define PROMPTED (IN(explain) | IN(generate) | IN(tokenize) | IN(bench))
-#define NETS (IN(explain) | IN(compare_methods))
-#define RUNNING (NETS | IN(generate) | IN(rerun) | IN(bench))
+#define SEVERAL (IN(bench)) /* run the same thing several times, as explain would */
+#define EXPLAINING (IN(explain) | SEVERAL)
+#define PROMPTED (EXPLAINING | IN(generate) | IN(tokenize))
+#define NETS (EXPLAINING | IN(compare_methods))
+#define RUNNING (NETS | IN(generate) | IN(rerun))
 #define EVERY (~0u)
 
 const cli_command cli_commands[N_COMMANDS] = {

@@ -1,78 +1,11 @@
-/* method_matrix.c - see ascribe/matrix.h. Path methods run with a fixed rule: the adaptive one chooses its
- * points by errors that it measures, and would be compared with itself at other points. */
+/* method_matrix.c - see ascribe/matrix.h. */
 #include "alloc.h"
 #include "ascribe/attribute.h"
 #include "ascribe/matrix.h"
-#include "method.h"
 #include "sample_nets.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { STEPS = 16, SAMPLES = 64 };
-
-/* A comma-separated word of the method's list of options. */
-static bool reads(const asc_method *m, const char *word) {
-    size_t n = strlen(word);
-    for (const char *p = strstr(m->info.options, word); p != NULL; p = strstr(p + 1, word)) {
-        if ((p == m->info.options || p[-1] == ' ') && (p[n] == '\0' || p[n] == ',' || p[n] == ' '))
-            return true;
-    }
-    return false;
-}
-
-/* Does the method make sense there? Guided Grad-CAM enlarges maps, so its site must have places. */
-static bool applies(const asc_method *m, const asc_sample_net *s, bool at_site) {
-    if (m->attribute == NULL) return false;
-    if (strcmp(m->info.name, "guided-grad-cam") == 0) return at_site && strcmp(s->name, "cnn") == 0;
-    if (!at_site) return !m->needs_site;
-    return m->needs_site || reads(m, "at") || (m->by_gradient && !m->needs_neuron);
-}
-
-/* What of a request must live as long as it. */
-typedef struct request_parts {
-    int64_t index[ASC_MAX_RANK], unit[ASC_MAX_RANK];
-    double stdev;
-} request_parts;
-
-static asc_attr_request request_of(const asc_method *m, const asc_sample_net *s, bool at_site,
-                                   request_parts *p) {
-    asc_attr_request q = {.struct_size = sizeof q,
-                          .method = m->info.name,
-                          .inputs = &s->input,
-                          .n_inputs = 1,
-                          .rule = "gauss-legendre",
-                          .steps = STEPS,
-                          .samples = m->samples > 0 ? SAMPLES : 0,
-                          .seed = 7};
-    p->index[0] = 1;
-    p->stdev = 0.1;
-    q.target = (asc_target){.n_rows = 1, .rank = 1, .index = p->index};
-    q.baselines = m->takes_rows && !at_site ? &s->rows : &s->baseline;
-    q.n_baselines = 1;
-    if (at_site) {
-        q.at = &s->site;
-        q.n_at = 1;
-    }
-    if (m->needs_neuron) {
-        memcpy(p->unit, s->unit, sizeof s->unit);
-        q.neuron = (asc_target){.value = s->site, .n_rows = 1, .rank = s->unit_rank, .index = p->unit};
-    }
-    if (m->samples > 0 && m->by_gradient) {
-        q.stdevs = &p->stdev;
-        q.n_stdevs = 1;
-    }
-    if (m->takes_integers && reads(m, "masks")) { /* few features: all coalitions can be told apart */
-        q.masks = at_site ? &s->site_mask : &s->mask;
-        q.n_masks = 1;
-    }
-    if (strcmp(m->info.name, "noise-tunnel") == 0) q.base = "input-x-gradient";
-    if (strcmp(m->info.name, "occlusion") == 0) {
-        q.window = s->window;
-        q.n_window = s->n_window;
-    }
-    return q;
-}
 
 static double difference(const asc_attribution *a, const asc_attribution *b) {
     double worst = 0.0, largest = 0.0;
@@ -90,18 +23,18 @@ static double difference(const asc_attribution *a, const asc_attribution *b) {
 static asc_status run_cell(asc_ctx *ctx, asc_ctx *exact, const asc_sample_net *fast_net,
                            const asc_sample_net *exact_net, const asc_method *m, bool at_site,
                            asc_matrix_cell *out) {
-    request_parts p;
+    asc_sample_parts p;
     asc_attribution *a = NULL, *b = NULL;
     *out = (asc_matrix_cell){.method = m->info.name,
                              .model = fast_net->name,
                              .at = at_site ? fast_net->site : "",
                              .stochastic = m->stochastic};
-    asc_attr_request q = request_of(m, fast_net, at_site, &p);
+    asc_attr_request q = asc_sample_request(m, fast_net, at_site, &p);
     asc_status st = asc_attribute(fast_net->net, &q, &a);
     if (st != ASC_OK) {
         st = asc_fail_context(ctx, "%s on the %s", m->info.name, fast_net->name);
     } else {
-        q = request_of(m, exact_net, at_site, &p);
+        q = asc_sample_request(m, exact_net, at_site, &p);
         st = asc_attribute(exact_net->net, &q, &b);
         if (st != ASC_OK)
             ASC_FAIL(ctx, st, "%s on the %s, exact device: %s", m->info.name, fast_net->name,
@@ -156,7 +89,7 @@ asc_status asc_method_matrix(asc_ctx *ctx, asc_ctx *exact, const char *method, a
         for (size_t i = 0; i < 2 * ASC_N_SAMPLE_NETS; i++) {
             bool at_site = i >= ASC_N_SAMPLE_NETS;
             size_t net = i % ASC_N_SAMPLE_NETS;
-            if (!applies(asc_methods[k], &fast_nets[net], at_site)) continue;
+            if (!asc_sample_applies(asc_methods[k], &fast_nets[net], at_site)) continue;
             ASC_TRY(run_cell(ctx, exact, &fast_nets[net], &exact_nets[net], asc_methods[k], at_site,
                              &m->cells[m->n]));
             m->n++;

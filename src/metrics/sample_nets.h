@@ -3,7 +3,8 @@
 #ifndef ASC_SAMPLE_NETS_H
 #define ASC_SAMPLE_NETS_H
 
-#include "ascribe/net.h"
+#include "ascribe/attribute.h"
+#include "method.h"
 
 enum { ASC_N_SAMPLE_NETS = 3, ASC_SAMPLE_MAX = 6 * 8 * 8, ASC_SAMPLE_FEATURES = 6 };
 
@@ -26,5 +27,17 @@ typedef struct asc_sample_net {
 /* Makes net i in place (it points into itself: not to be copied). Deinit also after a failure. */
 ASC_MUST_USE asc_status asc_sample_net_init(asc_ctx *ctx, size_t i, asc_sample_net *out);
 void asc_sample_net_deinit(asc_sample_net *s);
+
+/* What of a request must live as long as it. */
+typedef struct asc_sample_parts {
+    int64_t index[ASC_MAX_RANK], unit[ASC_MAX_RANK];
+    double stdev;
+} asc_sample_parts;
+
+/* Does the method make sense there? */
+bool asc_sample_applies(const asc_method *m, const asc_sample_net *s, bool at_site);
+/* A request of it on both examples; borrows from s and p. */
+asc_attr_request asc_sample_request(const asc_method *m, const asc_sample_net *s, bool at_site,
+                                    asc_sample_parts *p);
 
 #endif

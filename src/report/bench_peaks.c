@@ -81,6 +81,20 @@ static double best_flops(asc_ctx *ctx, double seconds, fma_loop loop) {
     return best;
 }
 
+asc_status asc_measure_fma(asc_ctx *ctx, double seconds, double *out_flops_per_second) {
+    const char *name;
+    fma_loop loop = choose(&name);
+    double work = 0;
+    uint64_t begin = asc_now_ns(), end = begin;
+    do {
+#pragma omp parallel num_threads(ctx->n_threads) reduction(+ : work)
+        for (int i = 0; i < 20; i++) work += loop();
+        end = asc_now_ns();
+    } while ((double)(end - begin) * 1e-9 < seconds);
+    *out_flops_per_second = work / ((double)(end - begin) * 1e-9);
+    return asc_poll_cancel(ctx);
+}
+
 static uint64_t sum_words(const uint64_t *p, size_t n) {
     uint64_t s[8] = {0}; /* independent sums, so that the adds do not wait for each other */
     for (size_t i = 0; i + 8 <= n; i += 8) {

@@ -127,7 +127,7 @@ static bool desk_init(asc_ctx *ctx, desk *d, const asc_net_report *const *rs, si
                                .command = r->command,
                                .device = ctx->device_name,
                                .mode = ctx->mode_name,
-                               .precision = "highest",
+                               .precision = asc_precision_name(ctx->precision),
                                .isa = asc_isa_name((asc_isa)ctx->isa),
                                .n_threads = ctx->n_threads,
                                .seed = r->request->seed,

@@ -1,0 +1,109 @@
+/* explain_args.c - the options that say what of a language model is explained, and how: a request. */
+#include "cli.h"
+#include <stdlib.h>
+#include <string.h>
+
+static int read_baseline(cli *c, asc_request *q) {
+    const char *b = c->value[OPT_BASELINE];
+    if (b == NULL) return EXIT_DONE;
+    if (strncmp(b, "token:", 6) != 0) {
+        if (asc_baseline_from_name(b) < 0)
+            return cli_usage("--baseline is one of auto, remove, eos, pad, zero, mean, token:ID, not '%.60s'",
+                             b);
+        q->baseline = (asc_baseline)asc_baseline_from_name(b);
+        return EXIT_DONE;
+    }
+    char *end;
+    long id = strtol(b + 6, &end, 10);
+    if (end == b + 6 || *end != '\0' || id < 0 || id > INT32_MAX)
+        return cli_usage("--baseline token:ID needs a token id, not '%s'", b);
+    q->baseline = ASC_BASELINE_TOKEN;
+    q->baseline_token = (int32_t)id;
+    return EXIT_DONE;
+}
+
+static int read_target(cli *c, cli_explain_args *j) {
+    asc_request *q = &j->req;
+    int rc = cli_size(c, OPT_GENERATE, 0, &q->generate);
+    if (rc == EXIT_DONE) rc = cli_ids(c, OPT_TARGET_IDS, &j->target_ids, &q->n_target_ids);
+    if (rc == EXIT_DONE) rc = cli_ids(c, OPT_VERSUS_IDS, &j->versus_ids, &q->n_versus_ids);
+    if (rc != EXIT_DONE) return rc;
+    int given = cli_has(c, OPT_TARGET) + cli_has(c, OPT_TARGET_IDS) + cli_has(c, OPT_GENERATE);
+    if (given > 1)
+        return cli_usage("more than one target: give one of --target, --target-ids and --generate");
+    if (cli_has(c, OPT_VERSUS) && cli_has(c, OPT_VERSUS_IDS))
+        return cli_usage("give one of --versus and --versus-ids");
+    if (cli_has(c, OPT_GENERATE) && q->generate == 0) return cli_usage("--generate needs at least 1");
+    q->target_ids = j->target_ids;
+    q->versus_ids = j->versus_ids;
+    if (cli_has(c, OPT_TARGET)) q->target = (asc_view){c->value[OPT_TARGET], strlen(c->value[OPT_TARGET])};
+    if (cli_has(c, OPT_VERSUS)) q->versus = (asc_view){c->value[OPT_VERSUS], strlen(c->value[OPT_VERSUS])};
+    return EXIT_DONE;
+}
+
+int cli_check_method(const char *name) {
+    const char *names[64];
+    size_t n = 0;
+    if (name == NULL) return EXIT_DONE;
+    if (asc_method_find(name) >= 0) return EXIT_DONE;
+    for (; n < 64 && asc_method_at(n) != NULL; n++) names[n] = asc_method_at(n)->name;
+    const char *near = cli_nearest(name, names, n);
+    return near != NULL ? cli_usage("unknown method '%.60s'; did you mean '%s'?", name, near)
+                        : cli_usage("unknown method '%.60s' (see: ascribe methods)", name);
+}
+
+int cli_explain_request(cli *c, cli_explain_args *j) {
+    asc_request *q = &j->req;
+    size_t seed;
+    int rc = cli_check_method(c->value[OPT_METHOD]);
+    *q = (asc_request){.struct_size = sizeof *q,
+                       .method = c->value[OPT_METHOD],
+                       .rule = c->value[OPT_RULE],
+                       .norm = c->value[OPT_NORM],
+                       .site = c->value[OPT_SITE],
+                       .compat_captum = cli_has(c, OPT_COMPAT),
+                       .dry_run = cli_has(c, OPT_DRY_RUN),
+                       .want_sha256 = cli_has(c, OPT_JSON) || cli_has(c, OPT_HTML)};
+    if (cli_has(c, OPT_FEATURES)) q->features = (asc_features)asc_features_from_name(c->value[OPT_FEATURES]);
+    if (cli_has(c, OPT_OUTPUT)) q->output = (asc_output)asc_output_from_name(c->value[OPT_OUTPUT]);
+    if (rc == EXIT_DONE) rc = read_baseline(c, q);
+    if (rc == EXIT_DONE) rc = cli_size(c, OPT_STEPS, 0, &q->steps);
+    if (rc == EXIT_DONE) rc = cli_number(c, OPT_TOLERANCE, 0, &q->tolerance);
+    if (rc == EXIT_DONE) rc = cli_size(c, OPT_MAX_EVALUATIONS, 0, &q->max_evaluations);
+    if (rc == EXIT_DONE) rc = cli_number(c, OPT_MAX_SECONDS, 0, &q->max_seconds);
+    if (rc == EXIT_DONE) rc = cli_bytes(c, OPT_MEMORY, 0, &q->memory_bytes);
+    if (rc == EXIT_DONE) rc = cli_size(c, OPT_SEED, 0, &seed);
+    if (rc != EXIT_DONE) return rc;
+    q->seed = seed;
+    if (cli_has(c, OPT_STEPS) && q->steps == 0) return cli_usage("--steps is at least 1");
+    if (cli_has(c, OPT_TOLERANCE) && !(q->tolerance > 0)) return cli_usage("--tolerance is larger than 0");
+    return read_target(c, j);
+}
+
+/* Options that speak of nets mean nothing for prompts. */
+int cli_refuse_net_options(const cli *c) {
+    for (int o = 0; o < N_OPTIONS; o++) {
+        if (cli_has(c, (cli_option_id)o) && (strcmp(cli_options[o].group, "Net") == 0 || o == OPT_PNG))
+            return cli_usage("--%s is for ONNX files; '%.200s' is not one by its name", cli_options[o].name,
+                             c->operand[0]);
+    }
+    return EXIT_DONE;
+}
+
+int cli_explain_open(cli *c, cli_explain_args *j, asc_model **out) {
+    int rc = cli_open_context(c);
+    if (rc == EXIT_DONE) rc = cli_prompt_read(c, &j->prompt);
+    if (rc != EXIT_DONE) return rc;
+    j->req.prompt = j->prompt.text;
+    j->req.prompt_ids = j->prompt.ids;
+    j->req.n_prompt_ids = j->prompt.n_ids;
+    j->req.messages = j->prompt.messages;
+    j->req.n_messages = j->prompt.n_messages;
+    return cli_open_model(c, out);
+}
+
+void cli_explain_args_free(cli *c, cli_explain_args *j) {
+    if (c->ctx != NULL) cli_prompt_free(c, &j->prompt);
+    free(j->target_ids);
+    free(j->versus_ids);
+}

@@ -1,0 +1,29 @@
+/* stats.c - the executor's counters as the public header has them. */
+#include "ascribe/stats.h"
+#include "exec.h"
+
+/* A reason that is not listed here is counted all the same, under "other". */
+static const char *const reasons[ASC_N_CUT_REASONS] = {
+    [ASC_CUT_EAGER] = "eager", [ASC_CUT_READ] = "read", [ASC_CUT_RUN] = "run", [ASC_CUT_BOUND] = "bound"};
+
+_Static_assert((int)ASC_N_CUT_REASONS <= (int)ASC_STATS_MAX_CUTS, "asc_stats.cuts is too short");
+
+const char *asc_cut_reason_name(size_t i) {
+    if (i >= ASC_N_CUT_REASONS) return NULL;
+    return reasons[i] != NULL ? reasons[i] : "other";
+}
+
+asc_stats asc_stats_of(const asc_ctx *ctx) {
+    asc_exec_stats s = asc_exec_stats_of(ctx);
+    asc_stats out = {.nodes = s.nodes_run,
+                     .flops = s.flops,
+                     .device_seconds = s.seconds,
+                     .arena_bytes = s.max_arena_bytes};
+    for (size_t i = 0; i < ASC_N_CUT_REASONS; i++) {
+        out.cuts[i] = s.cuts[i];
+        out.programs += s.cuts[i];
+    }
+    return out;
+}
+
+int asc_ctx_threads(const asc_ctx *ctx) { return ctx->n_threads; }
