@@ -26,5 +26,4 @@ static asc_status run(asc_ctx *ctx, asc_program *p, const asc_pass_env *env, siz
     return ASC_OK;
 }
 
-const asc_pass asc_pass_dead = {
-    .name = "dead", .doc = "drops what no output needs", .run = run};
+const asc_pass asc_pass_dead = {.name = "dead", .doc = "drops what no output needs", .run = run};

@@ -12,6 +12,9 @@ const asc_pass *const asc_passes[] = {
 const size_t asc_n_passes = sizeof asc_passes / sizeof asc_passes[0];
 
 asc_status asc_passes_run(asc_ctx *ctx, asc_program *p, const asc_pass_env *env) {
+    for (size_t k = 0; k < p->n_nodes; k++) { /* before anything moves */
+        if (p->nodes[k].origin == 0) p->nodes[k].origin = (int32_t)k + 1;
+    }
     for (size_t i = 0; i < asc_n_passes; i++) {
         size_t n_done = 0;
         if ((env->off >> i & 1) != 0) continue;

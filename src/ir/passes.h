@@ -1,8 +1,15 @@
-/* passes.h - what improves a program before it runs. One pass is one file with a const descriptor, listed once in
- * passes.def in the order in which they run; every pass can be switched off by name, and asc_program_verify runs after each.
+/* passes.h - what improves a program before it runs. One pass is one file with a const descriptor, listed
+ * once in passes.def in the order in which they run; every pass can be switched off by name, and
+ * asc_program_verify runs after each.
  *
- * Every pass keeps the bits of every output at precision `highest`. Passes never look at the values of ASC_ATTR_SCALAR
- * attributes (they change from run to run) and keep asc_node.origin, level and label. */
+ * Every pass keeps the bits of every output at precision `highest`. Passes never look at the values of
+ * ASC_ATTR_SCALAR attributes (they change from run to run) and keep asc_node.origin, level and label. Inputs
+ * keep their number and order; outputs stay distinct nodes that are no inputs.
+ *
+ * fold-constants only marks (asc_node.constant): what depends on no input has the same value in every run of
+ * this program until one of its run-time scalars changes. An executor may run the marked nodes once, keep the
+ * values that others read (everything marked is small and no output), and leave them out of later runs; when
+ * a scalar of a marked node changes, it runs them again. Executors that ignore the mark are right too. */
 #ifndef ASC_PASSES_H
 #define ASC_PASSES_H
 
@@ -15,7 +22,8 @@ typedef struct asc_pass_env {
     bool fuses;                                  /* the device runs fused regions */
     size_t memory_bytes;                         /* bound of the plan's arena for checkpointing; 0 = none */
     uint64_t off;                                /* bit i: pass i of the table does not run */
-    /* How much each pass did, for reports: nodes removed, moved or fused. NULL = not wanted; else [asc_n_passes] */
+    /* How much each pass did, for reports: nodes removed, moved or fused. NULL = not wanted; else
+     * [asc_n_passes] */
     size_t *done;
 } asc_pass_env;
 
@@ -34,8 +42,8 @@ extern const size_t asc_n_passes;
 
 /* Runs every pass that is on, in the order of the table, verifying after each. INTERNAL names the pass. */
 ASC_MUST_USE asc_status asc_passes_run(asc_ctx *ctx, asc_program *p, const asc_pass_env *env);
-/* "-fuse,-common" -> bits of asc_pass_env.off; "none" = all off, "" = all on. INVALID_ARGUMENT names the unknown pass and
- * the known ones. */
+/* "-fuse,-common" -> bits of asc_pass_env.off; "none" = all off, "" = all on. INVALID_ARGUMENT names the
+ * unknown pass and the known ones. */
 ASC_MUST_USE asc_status asc_passes_parse(asc_ctx *ctx, const char *text, uint64_t *off);
 
 #endif

@@ -125,8 +125,9 @@ uint64_t asc_program_hash(const asc_program *p) {
     uint64_t h = asc_hash64("program", 7, p->n_nodes);
     for (size_t k = 0; k < p->n_nodes; k++) {
         const asc_node *n = &p->nodes[k];
-        int64_t head[4 + ASC_MAX_IN + ASC_MAX_RANK] = {n->op != NULL ? n->op->opcode : -1, (int64_t)n->dtype,
-                                                       n->shape.rank, (int64_t)n->level * 2 + n->many_rows};
+        int64_t head[4 + ASC_MAX_IN + ASC_MAX_RANK] = {
+            n->op != NULL ? n->op->opcode : -1, (int64_t)n->dtype, n->shape.rank,
+            (int64_t)n->level * 4 + n->many_rows * 2 + n->constant};
         for (int i = 0; i < n->n_in; i++) head[4 + i] = n->in[i] + 1;
         for (int i = 0; i < n->shape.rank; i++) head[4 + ASC_MAX_IN + i] = n->shape.dims[i];
         h = asc_hash64(head, sizeof head, h);
