@@ -29,6 +29,7 @@ typedef struct asc_device {
     bool borrows_weights; /* stored weights are used where they lie; otherwise they are uploaded (expanded) as
                              f32 leaves */
     bool aliases_views;   /* the plan may let reshape and leading slices share storage */
+    bool fuses;           /* runs fused regions: plans may be made by asc_plan_make_fused */
     /* UNIMPLEMENTED naming the op if this application cannot run here. */
     ASC_MUST_USE asc_status (*supports)(asc_ctx *ctx, void *state, const asc_call *c);
     size_t (*scratch_bytes)(asc_ctx *ctx, void *state, const asc_call *c);

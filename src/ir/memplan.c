@@ -3,8 +3,12 @@
  * life
  * ("greedy by size", Pisarchyk and Lee 2020). The block's size is then exact and known before anything runs.
  * Views (reshape, a slice of leading rows) take no storage when the device lets them alias, and a pointwise
- * op writes over an input that dies there. */
-#include "program.h"
+ * op writes over an input that dies there.
+ *
+ * A fused region is one step: tiles of its first node are written while others are still to be read, so what
+ * it reads and what it writes live from its first node to its last. What nobody outside reads lives in tiles
+ * only. */
+#include "region.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,8 +69,46 @@ static size_t place(item *items, size_t n_items, int32_t *order) {
     return total;
 }
 
+/* What the planner knows of each node besides its slot. */
+typedef struct step {
+    int32_t begin, end; /* the region's nodes; the node itself outside */
+    int32_t read_at;    /* of a root: the last node that reads it or a view of it */
+    bool seen;          /* read outside its region, or an output */
+} step;
+
+static void find_steps(const asc_program *p, bool fused, step *steps) {
+    for (size_t k = 0; k < p->n_nodes; k++) {
+        asc_region r;
+        const size_t last = fused ? asc_region_end(p, k) : k;
+        const bool whole = last > k && asc_region_of(p, k, last, &r);
+        for (size_t j = k; j <= last; j++)
+            steps[j] = (step){.begin = (int32_t)(whole ? k : j), .end = (int32_t)(whole ? last : j)};
+        k = last;
+    }
+}
+
+/* Values that live in tiles. Roots before views: a view of a tile is in the tile. */
+static void find_tiles(const asc_program *p, step *steps, asc_slot *slots) {
+    for (size_t k = p->n_nodes; k-- > 0;) {
+        const asc_node *n = &p->nodes[k];
+        if (slots[k].place == ASC_PLACE_OUTPUT || asc_region_may_lead(n)) steps[k].seen = true;
+        for (int i = 0; i < n->n_in; i++) {
+            step *in = &steps[n->in[i]];
+            if (in->begin != steps[k].begin || (slots[k].place == ASC_PLACE_ALIAS && steps[k].seen))
+                in->seen = true;
+        }
+    }
+    for (size_t k = 0; k < p->n_nodes; k++) {
+        asc_slot *s = &slots[k];
+        if (steps[k].begin == steps[k].end || steps[k].seen) continue;
+        if (s->place == ASC_PLACE_ARENA ||
+            (s->place == ASC_PLACE_ALIAS && slots[p->nodes[k].in[0]].place == ASC_PLACE_TILE))
+            s->place = ASC_PLACE_TILE;
+    }
+}
+
 static void find_slots(const asc_program *p, size_t (*storage_bytes)(asc_dtype, int64_t), bool alias,
-                       asc_slot *slots) {
+                       step *steps, asc_slot *slots) {
     int32_t end = (int32_t)p->n_nodes;
     for (size_t k = 0; k < p->n_nodes; k++) {
         const asc_node *n = &p->nodes[k];
@@ -106,7 +148,9 @@ static void find_slots(const asc_program *p, size_t (*storage_bytes)(asc_dtype, 
         const asc_node *n = &p->nodes[k];
         for (int i = 0; i < n->n_in; i++) {
             asc_slot *s = &slots[n->in[i]];
-            if (s->last_use < (int32_t)k) s->last_use = (int32_t)k;
+            step *read = &steps[slots[n->in[i]].root];
+            if (s->last_use < steps[k].end) s->last_use = steps[k].end;
+            if (read->read_at < (int32_t)k) read->read_at = (int32_t)k;
         }
     }
     for (size_t k = p->n_nodes; k-- > 0;) { /* a root lives as long as its views */
@@ -115,57 +159,80 @@ static void find_slots(const asc_program *p, size_t (*storage_bytes)(asc_dtype, 
     }
 }
 
+/* Whether the nodes of k's region read the storage of `root` at the very rows that k writes, if at all. */
+static bool read_by_rows(const asc_program *p, const asc_slot *slots, const step *steps, int32_t root,
+                         size_t k) {
+    asc_region r;
+    if (steps[k].begin == steps[k].end) return true;
+    if (!asc_region_of(p, (size_t)steps[k].begin, (size_t)steps[k].end, &r)) return false;
+    for (size_t j = r.first; j <= k; j++) {
+        const asc_node *n = &p->nodes[j];
+        for (int i = 0; i < n->n_in; i++) {
+            const asc_slot *in = &slots[n->in[i]];
+            if (in->root == root && n->in[i] < (int32_t)j &&
+                (in->bytes != slots[root].bytes || asc_region_reads(p, n, i, r.rows) != ASC_READS_ROWS))
+                return false;
+        }
+    }
+    return true;
+}
+
 /* An input that node k may overwrite: same shape, so that each element is read where it is written; the only
  * value in its storage; read for the last time here. -1 = none. */
-static int overwritable(const asc_program *p, const asc_slot *slots, size_t k) {
+static int overwritable(const asc_program *p, const asc_slot *slots, const step *steps, size_t k) {
     const asc_node *n = &p->nodes[k];
     for (int i = 0; i < n->n_in; i++) {
         const asc_node *in = &p->nodes[n->in[i]];
         const asc_slot *s = &slots[n->in[i]], *root = &slots[s->root];
-        bool fits = root->place == ASC_PLACE_ARENA && root->last_use == (int32_t)k &&
-                    s->bytes == root->bytes && slots[k].bytes == root->bytes && in->dtype == n->dtype &&
+        bool fits = root->place == ASC_PLACE_ARENA && root->last_use == steps[k].end &&
+                    steps[s->root].read_at == (int32_t)k && s->bytes == root->bytes &&
+                    slots[k].bytes == root->bytes && in->dtype == n->dtype &&
                     asc_shape_eq(&in->shape, &n->shape);
         for (int j = 0; j < n->n_in && fits; j++)
             fits = n->in[j] == n->in[i] || slots[n->in[j]].root != s->root;
-        if (fits) return i;
+        if (fits && read_by_rows(p, slots, steps, s->root, k)) return i;
     }
     return -1;
 }
 
-static void share_in_place(const asc_program *p, asc_slot *slots) {
+static void share_in_place(const asc_program *p, step *steps, asc_slot *slots) {
     for (size_t k = 0; k < p->n_nodes; k++) {
         const asc_node *n = &p->nodes[k];
         asc_slot *s = &slots[k];
         if (s->place == ASC_PLACE_ALIAS && slots[s->root].place == ASC_PLACE_INPLACE)
             s->root = slots[s->root].root;
         if (s->place != ASC_PLACE_ARENA || n->op == NULL || (n->op->flags & ASC_OP_INPLACE) == 0) continue;
-        int i = overwritable(p, slots, k);
+        int i = overwritable(p, slots, steps, k);
         if (i < 0) continue;
         s->place = ASC_PLACE_INPLACE;
         s->root = slots[n->in[i]].root;
         slots[s->root].last_use = s->last_use;
+        steps[s->root].read_at = steps[k].read_at;
     }
 }
 
-asc_status asc_plan_make(asc_ctx *ctx, asc_program *p, size_t (*storage_bytes)(asc_dtype, int64_t),
-                         bool alias, asc_plan *out) {
+static asc_status make(asc_ctx *ctx, asc_program *p, size_t (*storage_bytes)(asc_dtype, int64_t), bool alias,
+                       bool fused, asc_plan *out) {
     *out = (asc_plan){0};
     size_t n = p->n_nodes, n_items = 0, bytes;
     asc_slot *slots;
     if (!asc_mul_size(n + 1, sizeof *slots, &bytes) || (slots = asc_arena_alloc(&p->arena, bytes)) == NULL)
         return ASC_RESOURCE_EXHAUSTED;
-    find_slots(p, storage_bytes, alias, slots);
-    if (alias) share_in_place(p, slots);
+    step *steps = asc_calloc(ctx, ASC_MEM_PROGRAM, n + 1, sizeof *steps);
     item *items = asc_calloc(ctx, ASC_MEM_PROGRAM, n + 1, sizeof *items);
     int32_t *order = asc_calloc(ctx, ASC_MEM_PROGRAM, n + 1, sizeof *order);
-    asc_status st = items == NULL || order == NULL ? ASC_RESOURCE_EXHAUSTED : ASC_OK;
+    asc_status st = steps == NULL || items == NULL || order == NULL ? ASC_RESOURCE_EXHAUSTED : ASC_OK;
     if (st == ASC_OK) {
+        find_steps(p, fused, steps);
+        find_slots(p, storage_bytes, alias, steps, slots);
+        if (fused) find_tiles(p, steps, slots);
+        if (alias) share_in_place(p, steps, slots);
         for (size_t k = 0; k < n; k++) {
             if (slots[k].place == ASC_PLACE_OUTPUT) out->output_bytes += round_up(slots[k].bytes);
             if (slots[k].place != ASC_PLACE_ARENA) continue;
             items[n_items++] =
                 (item){.bytes = round_up(slots[k].bytes + ALIGN), /* slack for over-reading kernels */
-                       .first = (int32_t)k,
+                       .first = steps[k].begin,
                        .last = slots[k].last_use,
                        .node = (int32_t)k};
         }
@@ -175,7 +242,18 @@ asc_status asc_plan_make(asc_ctx *ctx, asc_program *p, size_t (*storage_bytes)(a
         out->slots = slots;
         out->cost = asc_program_cost(p);
     }
+    asc_free(ctx, steps);
     asc_free(ctx, items);
     asc_free(ctx, order);
     return st;
+}
+
+asc_status asc_plan_make(asc_ctx *ctx, asc_program *p, size_t (*storage_bytes)(asc_dtype, int64_t),
+                         bool alias, asc_plan *out) {
+    return make(ctx, p, storage_bytes, alias, false, out);
+}
+
+asc_status asc_plan_make_fused(asc_ctx *ctx, asc_program *p, size_t (*storage_bytes)(asc_dtype, int64_t),
+                               asc_plan *out) {
+    return make(ctx, p, storage_bytes, true, true, out);
 }

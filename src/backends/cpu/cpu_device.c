@@ -1,24 +1,28 @@
 /* cpu_device.c - the cpu device: native f32, i32 and bool storage, weights used as the file stores them, one
  * kernel per node.
  *
- * A run walks the program once. Each node goes to the first kernel of kernels.def that takes it, or to the
- * op's reference kernel (cpu_fallback.c), so every program runs. The device's only state is the index of its
- * kernels: memory belongs to the executor, threads to OpenMP. Kernels cannot fail; the only failure of a run
- * is a request to stop. */
-#include "cpu_device.h"
+ * A run walks prepared code (cpu_code.c) or, without it, the program. Each node goes to the first kernel of
+ * kernels.def that takes it, or to the op's reference kernel (cpu_fallback.c), so every program runs. The
+ * device's state is the index of its kernels and the storage of tiles: all other memory belongs to the
+ * executor, threads to OpenMP. Kernels cannot fail; the only failure of a run is a request to stop. */
+#include "cpu_code.h"
 #include <string.h>
 
 static asc_status device_open(asc_ctx *ctx, void **out_state) {
     /* Part of the context, like its runtime: not counted, so that an idle context shows no live blocks. */
-    asc_kernel_index *x = ctx->alloc(ctx->alloc_self, NULL, 0, sizeof *x, 16);
-    *out_state = x;
-    if (x == NULL) return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "out of memory: the index of kernels");
-    asc_kernel_index_init(x);
+    asc_cpu_state *s = ctx->alloc(ctx->alloc_self, NULL, 0, sizeof *s, 16);
+    *out_state = s;
+    if (s == NULL) return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "out of memory: the index of kernels");
+    asc_kernel_index_init(&s->index);
+    s->tiles = NULL;
+    s->tiles_bytes = 0;
     return ASC_OK;
 }
 
 static void device_close(asc_ctx *ctx, void *state) {
-    ctx->alloc(ctx->alloc_self, state, sizeof(asc_kernel_index), 0, 16);
+    asc_cpu_state *s = state;
+    asc_free(ctx, s->tiles);
+    ctx->alloc(ctx->alloc_self, s, sizeof *s, 0, 16);
 }
 
 static size_t storage_bytes(asc_dtype dtype, int64_t n) {
@@ -56,21 +60,25 @@ static asc_status supports(asc_ctx *ctx, void *state, const asc_call *c) {
 }
 
 static size_t scratch_bytes(asc_ctx *ctx, void *state, const asc_call *c) {
-    const asc_kernel *k = asc_kernel_index_pick(state, c, (asc_isa)ctx->isa);
+    const asc_cpu_state *s = state;
+    const asc_kernel *k = asc_kernel_index_pick(&s->index, c, (asc_isa)ctx->isa);
     if (k == NULL) return asc_cpu_fallback_scratch(c);
     return k->scratch != NULL ? k->scratch(c, ctx->n_threads) : 0;
 }
 
-int asc_cpu_threads_for(const asc_call *c, int n_threads) {
-    if (n_threads <= 1 || c->op->cost == NULL) return n_threads;
+double asc_cpu_call_ns(const asc_call *c) {
+    if (c->op->cost == NULL) return ASC_CPU_SMALL_NS;
     asc_cost cost = {0};
     c->op->cost(c, &cost);
     const int op = c->op->opcode;
     const bool dense = op == ASC_OPCODE_MATMUL || op == ASC_OPCODE_MATMUL_BIAS || op == ASC_OPCODE_SDPA ||
                        op == ASC_OPCODE_SDPA_GRAD || op == ASC_OPCODE_CONV ||
                        op == ASC_OPCODE_CONV_GRAD_INPUT || op == ASC_OPCODE_CONV_GRAD_WEIGHT;
-    const double ns = cost.flops / (dense ? 100 : 4) + (cost.bytes_read + cost.bytes_written) / 10;
-    return ns < ASC_CPU_SMALL_NS ? 1 : n_threads;
+    return cost.flops / (dense ? 100 : 4) + (cost.bytes_read + cost.bytes_written) / 10;
+}
+
+int asc_cpu_threads_for(const asc_call *c, int n_threads) {
+    return n_threads <= 1 || asc_cpu_call_ns(c) < ASC_CPU_SMALL_NS ? 1 : n_threads;
 }
 
 static void run_node(asc_ctx *ctx, const asc_kernel_index *index, const asc_run_args *a, size_t i) {
@@ -88,18 +96,34 @@ static void run_node(asc_ctx *ctx, const asc_kernel_index *index, const asc_run_
     }
 }
 
+static bool has_regions(const asc_run_args *a) {
+    for (size_t i = 0; i < a->program->n_nodes; i++) {
+        if (a->plan->slots[i].place == ASC_PLACE_TILE) return true;
+    }
+    return false;
+}
+
 static asc_status run(asc_ctx *ctx, void *state, const asc_run_args *a) {
+    if (a->code != NULL) return asc_cpu_code_run(ctx, state, a->code, a);
+    if (has_regions(a)) { /* they run as prepared code only */
+        void *code = NULL;
+        asc_status st = asc_cpu_prepare(ctx, state, a->program, a->plan, &code);
+        if (st == ASC_OK) st = asc_cpu_code_run(ctx, state, code, a);
+        asc_cpu_discard(ctx, state, code);
+        return st;
+    }
     for (size_t i = 0; i < a->program->n_nodes; i++) {
         const asc_node *node = &a->program->nodes[i];
         if (node->op == NULL || a->plan->slots[i].place == ASC_PLACE_ALIAS) continue;
         if (asc_shape_elems(&node->shape) == 0) continue;
         asc_status st = asc_poll_cancel(ctx);
         if (st != ASC_OK) return st;
+        const asc_cpu_state *s = state;
         if (a->op_ns == NULL) {
-            run_node(ctx, state, a, i);
+            run_node(ctx, &s->index, a, i);
         } else {
             uint64_t start = asc_now_ns();
-            run_node(ctx, state, a, i);
+            run_node(ctx, &s->index, a, i);
             a->op_ns[node->op->opcode] += asc_now_ns() - start;
         }
     }
@@ -117,7 +141,10 @@ const asc_device asc_device_cpu = {
     .download = download,
     .borrows_weights = true,
     .aliases_views = true,
+    .fuses = true,
     .supports = supports,
     .scratch_bytes = scratch_bytes,
+    .prepare = asc_cpu_prepare,
+    .discard = asc_cpu_discard,
     .run = run,
 };

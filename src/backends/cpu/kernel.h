@@ -33,6 +33,16 @@ typedef struct asc_kargs {
     const asc_epilogue *post; /* NULL = none; set only for kernels with takes_post */
 } asc_kargs;
 
+/* A stretch of n elements of a pointwise op, for fused regions: in[k] repeats its one element (step 0) or
+ * runs along (step 1). y may equal an input with step 1. */
+typedef struct asc_strip {
+    const float *in[3];
+    int64_t step[3];
+    float *y, *y2; /* y2: the second half of swiglu_grad's result */
+    int64_t n;
+    float s[2]; /* values of the kernel's strip_attr */
+} asc_strip;
+
 typedef struct asc_kernel {
     const char *name;
     int opcode; /* asc_opcode */
@@ -43,6 +53,9 @@ typedef struct asc_kernel {
     /* Matrix products: run calls a->post as described above (also when k is 0). Where it is false, the device
      * does the same after run, over tiles of rows. */
     bool takes_post;
+    /* Pointwise kernels: the arithmetic of run on one stretch, with the same bits; NULL = only run. */
+    void (*strip)(const asc_strip *a);
+    const char *strip_attr[2]; /* float attributes that strip reads, NULL = none */
 } asc_kernel;
 
 #define KERNEL(name) extern const asc_kernel asc_kernel_##name;

@@ -81,11 +81,13 @@ VEC_INLINE vf row_get(const float *p, int64_t step, int64_t i, int64_t n) {
             row_loop_##op(y, p[0], 0, p[1], 0, n);                                                           \
     }                                                                                                        \
     static void run_##op(const asc_kargs *a) { row_run(a, row_##op); }                                       \
+    static void strip_##op(const asc_strip *a) { row_##op(a->y, a->in, a->step, a->n); }                     \
     const asc_kernel VEC_NAME(asc_kernel_##op) = {.name = #op,                                               \
                                                   .opcode = ASC_OPCODE_##OPCODE,                             \
                                                   .isa = VEC_ISA_ENUM,                                       \
                                                   .fits = asc_kfits_f32,                                     \
-                                                  .run = run_##op};
+                                                  .run = run_##op,                                           \
+                                                  .strip = strip_##op};
 
 /* A NaN on either side wins. */
 VEC_INLINE vf row_pick(vf a, vf m) { return vsel(vnan(a), a, m); }
@@ -112,8 +114,10 @@ static void row_where(float *y, const float *const *p, const int64_t *step, int6
     }
 }
 static void run_where(const asc_kargs *a) { row_run(a, row_where); }
+static void strip_where(const asc_strip *a) { row_where(a->y, a->in, a->step, a->n); }
 const asc_kernel VEC_NAME(asc_kernel_where) = {.name = "where",
                                                .opcode = ASC_OPCODE_WHERE,
                                                .isa = VEC_ISA_ENUM,
                                                .fits = asc_kfits_f32,
-                                               .run = run_where};
+                                               .run = run_where,
+                                               .strip = strip_where};

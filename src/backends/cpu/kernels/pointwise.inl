@@ -1,6 +1,6 @@
 /* pointwise.inl - ops of one input, and the gated pair swiglu, over vectors. An op is a function of a vector
- * x and broadcast attributes s and t; the loop over blocks is shared. In place is safe: an element is read before
- * it is written. */
+ * x and broadcast attributes s and t; the loop over blocks is shared. In place is safe: an element is read
+ * before it is written. */
 #include "kutil.h"
 #include "vmath.inl"
 
@@ -38,11 +38,14 @@ static void map_run(const asc_kargs *a, map_fn *fn, const char *attr, const char
         if (i < n) vstoren(y + i, map1_##op(vloadn(x + i, n - i), vset1(s), vset1(t)), n - i);               \
     }                                                                                                        \
     static void run_##op(const asc_kargs *a) { map_run(a, map_##op, attr, attr2); }                          \
+    static void strip_##op(const asc_strip *a) { map_##op(a->in[0], a->y, a->n, a->s[0], a->s[1]); }         \
     const asc_kernel VEC_NAME(asc_kernel_##op) = {.name = #op,                                               \
                                                   .opcode = ASC_OPCODE_##OPCODE,                             \
                                                   .isa = VEC_ISA_ENUM,                                       \
                                                   .fits = asc_kfits_f32,                                     \
-                                                  .run = run_##op};
+                                                  .run = run_##op,                                           \
+                                                  .strip = strip_##op,                                       \
+                                                  .strip_attr = {attr, attr2}};
 #define MAP_KERNEL(OPCODE, op, attr, EXPR) MAP_KERNEL2(OPCODE, op, attr, NULL, EXPR)
 
 VEC_INLINE vf vsign(vf x) {
@@ -97,12 +100,6 @@ MAP_KERNEL2(CLIP, clip, "lo", "hi", vclip(x, s, t))
 MAP_KERNEL(SCALE, scale, "factor", x *s)
 MAP_KERNEL(SHIFT, shift, "addend", x + s)
 
-typedef struct glu_job {
-    const float *gate, *up, *g; /* g NULL = the forward op */
-    float *y, *y2;
-    int64_t n;
-} glu_job;
-
 /* d silu = s (1 + x (1 - s)), s = sigmoid(x) */
 VEC_INLINE void glu_grad1(vf x, vf up, vf g, vf *dgate, vf *dup) {
     vf rest, s = vgate(x, &rest);
@@ -111,33 +108,45 @@ VEC_INLINE void glu_grad1(vf x, vf up, vf g, vf *dgate, vf *dup) {
     *dup = g * vgated(x, s);
 }
 
-static void glu_unit(void *self, int64_t u, int thread) {
-    (void)thread;
-    const glu_job *j = self;
-    int64_t i = u * ASC_K_BLOCK, end = asc_kmin(i + ASC_K_BLOCK, j->n);
-    for (; i < end; i += VW) {
+/* swiglu, or swiglu_grad where there is a third input. */
+static void glu_strip(const asc_strip *a) {
+    const float *gate = a->in[0], *pu = a->in[1], *pg = a->in[2];
+    float *py = a->y, *py2 = a->y2;
+    for (int64_t i = 0, end = a->n; i < end; i += VW) {
         int64_t n = asc_kmin(VW, end - i);
-        vf x = n == VW ? vload(j->gate + i) : vloadn(j->gate + i, n);
-        vf up = n == VW ? vload(j->up + i) : vloadn(j->up + i, n);
+        vf x = n == VW ? vload(gate + i) : vloadn(gate + i, n);
+        vf up = n == VW ? vload(pu + i) : vloadn(pu + i, n);
         vf y, y2 = vzero();
-        if (j->g == NULL)
+        if (pg == NULL)
             y = vsilu(x) * up;
         else
-            glu_grad1(x, up, n == VW ? vload(j->g + i) : vloadn(j->g + i, n), &y, &y2);
+            glu_grad1(x, up, n == VW ? vload(pg + i) : vloadn(pg + i, n), &y, &y2);
         if (n == VW) {
-            vstore(j->y + i, y);
-            if (j->g != NULL) vstore(j->y2 + i, y2);
+            vstore(py + i, y);
+            if (pg != NULL) vstore(py2 + i, y2);
         } else {
-            vstoren(j->y + i, y, n);
-            if (j->g != NULL) vstoren(j->y2 + i, y2, n);
+            vstoren(py + i, y, n);
+            if (pg != NULL) vstoren(py2 + i, y2, n);
         }
     }
 }
 
+static void glu_unit(void *self, int64_t u, int thread) {
+    (void)thread;
+    asc_strip a = *(const asc_strip *)self;
+    const int64_t at = u * ASC_K_BLOCK;
+    a.n = asc_kmin(ASC_K_BLOCK, a.n - at);
+    for (int k = 0; k < 3; k++)
+        if (a.in[k] != NULL) a.in[k] += at;
+    a.y += at;
+    if (a.y2 != NULL) a.y2 += at;
+    glu_strip(&a);
+}
+
 static void run_glu(const asc_kargs *a) {
-    glu_job j = {.gate = a->in[0], .up = a->in[1], .y = a->out, .n = asc_kelems(&a->call->in_shape[0])};
+    asc_strip j = {.in = {a->in[0], a->in[1]}, .y = a->out, .n = asc_kelems(&a->call->in_shape[0])};
     if (a->call->n_in == 3) {
-        j.g = a->in[2];
+        j.in[2] = a->in[2];
         j.y2 = j.y + j.n;
     }
     asc_kpar(asc_kceil(j.n, ASC_K_BLOCK), asc_kthreads(a, (double)j.n), false, glu_unit, &j);
@@ -147,9 +156,11 @@ const asc_kernel VEC_NAME(asc_kernel_swiglu) = {.name = "swiglu",
                                                 .opcode = ASC_OPCODE_SWIGLU,
                                                 .isa = VEC_ISA_ENUM,
                                                 .fits = asc_kfits_f32,
-                                                .run = run_glu};
+                                                .run = run_glu,
+                                                .strip = glu_strip};
 const asc_kernel VEC_NAME(asc_kernel_swiglu_grad) = {.name = "swiglu_grad",
                                                      .opcode = ASC_OPCODE_SWIGLU_GRAD,
                                                      .isa = VEC_ISA_ENUM,
                                                      .fits = asc_kfits_f32,
-                                                     .run = run_glu};
+                                                     .run = run_glu,
+                                                     .strip = glu_strip};
