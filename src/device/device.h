@@ -34,7 +34,9 @@ typedef struct asc_device {
     ASC_MUST_USE asc_status (*supports)(asc_ctx *ctx, void *state, const asc_call *c);
     size_t (*scratch_bytes)(asc_ctx *ctx, void *state, const asc_call *c);
     /* Decides once what every run of a program would decide anew (kernels, threads, tiles). NULL = nothing to
-     * prepare. *out_code belongs to the caller, who ends it with discard before program and plan. */
+     * prepare. The values of run-time scalars in the program's attributes and data[] change from run to run;
+     * shapes and all other attributes do not. *out_code belongs to the caller, who ends it with discard
+     * before program and plan. */
     ASC_MUST_USE asc_status (*prepare)(asc_ctx *ctx, void *state, const asc_program *program,
                                        const asc_plan *plan, void **out_code);
     void (*discard)(asc_ctx *ctx, void *state, void *code);

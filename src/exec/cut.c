@@ -1,19 +1,143 @@
-/* cut.c - turns recorded ops into a program and runs it: the single end of every mode.
+/* cut.c - turns recorded ops into an executable and runs it: the single end of every mode.
  * A cut computes the values asked for and nothing else; values in between are dropped after their last use
- * (the plan knows it) and would be computed again if someone asked later. */
-#include "runtime.h"
+ * (the plan knows it) and would be computed again if someone asked later.
+ *
+ * What was recorded is written down as a key first. Only when the cache has no executable for it is a program
+ * built. So a pattern seen before costs a walk over the graph and the pointers of its inputs and outputs, and
+ * no allocation but that of the outputs; everything else lives in the context and is used again. */
+#include "cache.h"
+#include <stdlib.h>
+#include <string.h>
 
-typedef struct cut {
-    asc_program prog;
-    asc_walk walk; /* what the targets need and has no value yet, and the values it reads; by program index */
-    void **data;
-} cut;
+static asc_status room_for(asc_ctx *ctx, void *array, size_t *cap, size_t need, size_t size) {
+    return need <= *cap ? ASC_OK : asc_grow(ctx, ASC_MEM_PROGRAM, array, cap, need, size);
+}
 
-static asc_status build(asc_ctx *ctx, cut *c, asc_tensor *const *ts, size_t n_ts) {
-    asc_status st = asc_walk_ancestors(ctx, ts, n_ts, true, 0, &c->walk);
+/* ---- which nodes ---- */
+
+static int by_id(const void *a, const void *b) {
+    const asc_tensor *x = *(asc_tensor *const *)a, *y = *(asc_tensor *const *)b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Order of recording. What was recorded lately has nearly consecutive numbers: a table by number beats a
+ * sort. Weights and other old leaves come first and are sorted. */
+static asc_status sort_nodes(asc_ctx *ctx, asc_cut_room *r) {
+    uint64_t low = UINT64_MAX, high = 0;
+    size_t n_old = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->nodes[i]->buf == NULL && r->nodes[i]->id < low) low = r->nodes[i]->id;
+        if (r->nodes[i]->id > high) high = r->nodes[i]->id;
+    }
+    if (high - low >= 8 * r->n + 1024) {
+        qsort(r->nodes, r->n, sizeof *r->nodes, by_id);
+        return ASC_OK;
+    }
+    size_t span = (size_t)(high - low) + 1;
+    asc_status st = room_for(ctx, &r->stack, &r->cap_stack, span, sizeof *r->stack);
     if (st != ASC_OK) return st;
-    for (size_t i = 0; i < c->walk.n; i++) {
-        asc_tensor *t = c->walk.nodes[i];
+    memset(r->stack, 0, span * sizeof *r->stack);
+    for (size_t i = 0; i < r->n; i++) {
+        asc_tensor *t = r->nodes[i];
+        if (t->id < low) {
+            r->nodes[n_old++] = t;
+        } else {
+            r->stack[t->id - low] = t;
+        }
+    }
+    qsort(r->nodes, n_old, sizeof *r->nodes, by_id);
+    for (size_t i = 0, k = n_old; i < span; i++) {
+        if (r->stack[i] != NULL) r->nodes[k++] = r->stack[i];
+    }
+    return ASC_OK;
+}
+
+/* What ts need and has no value yet, and the values it reads. */
+static asc_status collect(asc_ctx *ctx, asc_cut_room *r, asc_tensor *const *ts, size_t n) {
+    int mark = ++asc_graph_of(ctx)->mark;
+    size_t top = 0;
+    asc_status st = ASC_OK;
+    r->n = 0;
+    ASC_TRY(room_for(ctx, &r->stack, &r->cap_stack, n + ASC_MAX_IN, sizeof *r->stack));
+    for (size_t i = 0; i < n; i++) {
+        if (ts[i]->mark == mark || ts[i]->buf != NULL) continue;
+        ts[i]->mark = mark;
+        r->stack[top++] = ts[i];
+    }
+    while (top > 0) {
+        asc_tensor *t = r->stack[--top];
+        ASC_TRY(room_for(ctx, &r->nodes, &r->cap_nodes, r->n + 1, sizeof *r->nodes));
+        r->nodes[r->n++] = t;
+        if (t->buf != NULL) continue;
+        ASC_TRY(room_for(ctx, &r->stack, &r->cap_stack, top + ASC_MAX_IN, sizeof *r->stack));
+        for (int k = 0; k < t->n_in; k++) {
+            if (t->in[k]->mark == mark) continue;
+            t->in[k]->mark = mark;
+            r->stack[top++] = t->in[k];
+        }
+    }
+    if (r->n > 0) ASC_TRY(sort_nodes(ctx, r));
+done:
+    return st;
+}
+
+/* The same for one op whose inputs have values: no walk. */
+static asc_status collect_one(asc_ctx *ctx, asc_cut_room *r, asc_tensor *t) {
+    int mark = ++asc_graph_of(ctx)->mark;
+    asc_status st = room_for(ctx, &r->nodes, &r->cap_nodes, ASC_MAX_IN + 1, sizeof *r->nodes);
+    r->n = 0;
+    for (int k = 0; st == ASC_OK && k < t->n_in; k++) {
+        if (t->in[k]->mark == mark) continue;
+        t->in[k]->mark = mark;
+        r->nodes[r->n++] = t->in[k];
+    }
+    if (st == ASC_OK) r->nodes[r->n++] = t;
+    return st;
+}
+
+/* ---- what they are ---- */
+
+/* Numbers the nodes, lists the outputs and writes the key. */
+static asc_status write_key(asc_ctx *ctx, asc_cut_room *r, asc_tensor *const *ts, size_t n, uint64_t off) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    int seen = ++rt->graph.mark;
+    asc_status st = ASC_OK;
+    ASC_TRY(room_for(ctx, &r->outs, &r->cap_outs, n, sizeof *r->outs));
+    ASC_TRY(room_for(ctx, &r->key, &r->cap_key, ASC_KEY_HEAD + n + r->n * 8, sizeof *r->key));
+    r->n_key = ASC_KEY_HEAD;
+    for (size_t i = 0; i < r->n; i++) {
+        r->nodes[i]->slot = (int)i;
+        ASC_TRY(room_for(ctx, &r->key, &r->cap_key, r->n_key + ASC_KEY_NODE_MOST, sizeof *r->key));
+        r->n_key += asc_key_write(rt, r->nodes[i], r->key + r->n_key);
+    }
+    r->n_outs = 0;
+    ASC_TRY(room_for(ctx, &r->key, &r->cap_key, r->n_key + n, sizeof *r->key));
+    for (size_t i = 0; i < n; i++) {
+        if (ts[i]->buf != NULL || ts[i]->mark == seen) continue;
+        ts[i]->mark = seen;
+        r->outs[r->n_outs++] = (asc_cut_out){.tensor = ts[i]};
+        r->key[r->n_key++] = (uint64_t)ts[i]->slot;
+    }
+    r->key[0] = off;
+    r->key[1] = rt->key_device;
+    r->key[2] = r->n | (uint64_t)r->n_outs << 32;
+done:
+    return st;
+}
+
+asc_status asc_cut_collect(asc_ctx *ctx, asc_tensor *const *ts, size_t n) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    asc_status st = collect(ctx, &rt->room, ts, n);
+    return st == ASC_OK ? write_key(ctx, &rt->room, ts, n, rt->passes_off) : st;
+}
+
+asc_status asc_cut_build(asc_ctx *ctx, asc_program *out) {
+    const asc_cut_room *r = &asc_runtime_of(ctx)->room;
+    if (r->n > ASC_PROGRAM_MAX_NODES)
+        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "a program holds at most %d nodes",
+                        ASC_PROGRAM_MAX_NODES);
+    for (size_t i = 0; i < r->n; i++) {
+        asc_tensor *t = r->nodes[i];
         asc_node n = {.dtype = t->dtype, .shape = t->shape, .label = t->label};
         if (t->buf == NULL) {
             n.op = t->op;
@@ -22,133 +146,145 @@ static asc_status build(asc_ctx *ctx, cut *c, asc_tensor *const *ts, size_t n_ts
             n.n_in = t->n_in;
             for (int k = 0; k < t->n_in; k++) n.in[k] = t->in[k]->slot;
         }
-        if (asc_program_add(&c->prog, &n) < 0) return ASC_RESOURCE_EXHAUSTED;
+        if (asc_program_add(out, &n) < 0) return ASC_RESOURCE_EXHAUSTED;
     }
-    for (size_t i = 0; i < n_ts; i++) {
-        bool seen = ts[i]->buf != NULL;
-        for (size_t k = 0; k < c->prog.n_outputs && !seen; k++) seen = c->prog.outputs[k] == ts[i]->slot;
-        if (!seen && (st = asc_program_output(&c->prog, ts[i]->slot)) != ASC_OK) return st;
-    }
-    return asc_program_verify(ctx, &c->prog);
-}
-
-static asc_status plan(asc_ctx *ctx, cut *c, asc_plan *out) {
-    asc_runtime *rt = asc_runtime_of(ctx);
-    const asc_device *dev = rt->device;
-    asc_status st = asc_plan_make(ctx, &c->prog, dev->storage_bytes, dev->aliases_views, out);
-    for (size_t i = 0; st == ASC_OK && i < c->prog.n_nodes; i++) {
-        const asc_node *n = &c->prog.nodes[i];
-        if (n->op == NULL || out->slots[i].place == ASC_PLACE_ALIAS) continue;
-        asc_call call;
-        asc_node_call(&c->prog, n, &call);
-        st = dev->supports(ctx, rt->device_state, &call);
-        size_t s = st == ASC_OK ? dev->scratch_bytes(ctx, rt->device_state, &call) : 0;
-        if (s > out->scratch_bytes) out->scratch_bytes = s;
-    }
+    asc_status st = ASC_OK;
+    for (size_t i = 0; st == ASC_OK && i < r->n_outs; i++)
+        st = asc_program_output(out, r->outs[i].tensor->slot);
     return st;
 }
 
-/* Storage of every node; buffers of outputs are made here and attached to their tensors only after the run.
- */
-static asc_status place(asc_ctx *ctx, cut *c, const asc_plan *p, asc_buffer **outs) {
+static asc_status frozen(asc_ctx *ctx) {
+    ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "the context is frozen, and a program is not in its cache: %s",
+             asc_exec_cache_why(ctx, 0));
+    return asc_hint(ctx, "run it once before asc_exec_freeze, or without ASC_FREEZE=1");
+}
+
+/* The executable for what was collected, from the cache or made. */
+static asc_status executable(asc_ctx *ctx, asc_cut_room *r, uint64_t off, asc_cache_entry **out) {
     asc_runtime *rt = asc_runtime_of(ctx);
-    size_t n = c->prog.n_nodes;
-    c->data = asc_calloc(ctx, ASC_MEM_PROGRAM, n + 1, sizeof *c->data);
-    if (c->data == NULL) return ASC_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; i < c->prog.n_outputs; i++) {
-        const asc_node *node = &c->prog.nodes[c->prog.outputs[i]];
-        outs[i] = asc_buffer_make(ctx, ASC_MEM_ACTIVATIONS, node->dtype, asc_shape_elems(&node->shape));
-        if (outs[i] == NULL) return ASC_RESOURCE_EXHAUSTED;
-        c->data[c->prog.outputs[i]] = outs[i]->data;
+    uint64_t hash = asc_key_hash(r->key, r->n_key);
+    asc_program p;
+    asc_exe *e = NULL;
+    *out = asc_cache_find(rt, r->key, r->n_key, hash);
+    if (*out != NULL) return ASC_OK;
+    asc_cache_explain(ctx, r->key, r->n_key, r->nodes);
+    if (rt->cache.frozen) return frozen(ctx);
+    asc_program_init(&p, ctx);
+    asc_status st = asc_cut_build(ctx, &p);
+    if (st != ASC_OK) {
+        asc_program_deinit(&p);
+        return st;
     }
-    if (!rt->device->has_data) return ASC_OK;
-    asc_status st = asc_block_reserve(ctx, ASC_MEM_ACTIVATIONS, &rt->arena, &rt->arena_bytes, p->arena_bytes);
-    if (st == ASC_OK)
-        st = asc_block_reserve(ctx, ASC_MEM_SCRATCH, &rt->scratch, &rt->scratch_bytes, p->scratch_bytes);
+    st = asc_exe_make(ctx, &p, off, &e);
     if (st != ASC_OK) return st;
-    for (size_t i = 0; i < n; i++) {
-        const asc_slot *s = &p->slots[i];
-        if (s->place == ASC_PLACE_INPUT) c->data[i] = c->walk.nodes[i]->buf->data;
-        if (s->place == ASC_PLACE_ARENA) c->data[i] = (char *)rt->arena + s->offset;
-        if (s->place == ASC_PLACE_ALIAS || s->place == ASC_PLACE_INPLACE)
-            c->data[i] = (char *)c->data[s->root] + s->offset;
+    rt->stats.compile_ns += e->compile_ns;
+    return asc_cache_add(ctx, r->key, r->n_key, hash, e, out);
+}
+
+/* ---- running ---- */
+
+/* Buffers of the outputs, attached to their tensors only after the run; scalars; inputs. */
+static asc_status bind(asc_ctx *ctx, asc_cut_room *r, asc_exe *e) {
+    for (size_t i = 0; i < e->n_inputs; i++)
+        e->data[e->input_node[i]] = r->nodes[e->input_from[i]]->buf->data;
+    for (size_t i = 0; i < e->n_scalars; i++) {
+        const asc_exe_scalar *s = &e->scalars[i];
+        e->program.nodes[s->node].attrs.f[s->slot] = r->nodes[s->from]->attrs.f[s->slot];
+    }
+    for (size_t i = 0; i < r->n_outs; i++) {
+        const asc_node *node = &e->program.nodes[e->program.outputs[i]];
+        asc_buffer *b;
+        if (node->op == NULL) { /* the passes found that it is an input */
+            b = r->nodes[node->origin - 1]->buf;
+            asc_buffer_retain(b);
+        } else if (e->output_like[i] >= 0) {
+            b = r->outs[e->output_like[i]].buf;
+            asc_buffer_retain(b);
+        } else {
+            b = asc_buffer_make(ctx, ASC_MEM_ACTIVATIONS, node->dtype, asc_shape_elems(&node->shape));
+            if (b == NULL) return ASC_RESOURCE_EXHAUSTED;
+            e->data[e->program.outputs[i]] = b->data;
+        }
+        r->outs[i].buf = b;
     }
     return ASC_OK;
 }
 
-static void count(asc_runtime *rt, const cut *c, const asc_plan *p, asc_cut_reason why, uint64_t ns) {
-    asc_exec_stats *s = &rt->stats;
-    s->cuts[why]++;
-    s->nodes_run += c->prog.n_nodes;
-    s->flops += p->cost.flops;
-    s->last_arena_bytes = p->arena_bytes;
-    if (p->arena_bytes > s->max_arena_bytes) s->max_arena_bytes = p->arena_bytes;
-    s->seconds += (double)ns * 1e-9;
-    rt->pending_nodes = 0;
-    rt->pending_flops = 0.0;
+static asc_status run(asc_ctx *ctx, asc_cut_room *r, asc_cache_entry *entry, asc_cut_reason why) {
+    asc_exe *e = entry->exe;
+    asc_status st = bind(ctx, r, e);
+    bool first = !e->prepared;
+    uint64_t made = e->compile_ns;
+    if (st == ASC_OK) st = asc_exe_begin(ctx, e);
+    if (st == ASC_OK) st = asc_exe_run(ctx, e, why);
+    for (size_t i = 0; i < r->n_outs; i++) {
+        if (st == ASC_OK) {
+            r->outs[i].tensor->buf = r->outs[i].buf;
+        } else {
+            asc_buffer_release(ctx, r->outs[i].buf);
+        }
+    }
+    if (first) { /* the device's code counts */
+        asc_runtime_of(ctx)->stats.compile_ns += e->compile_ns - made;
+        asc_cache_recount(ctx, entry);
+        asc_cache_shrink(ctx, NULL);
+    }
+    return st;
 }
 
-static void cut_deinit(asc_ctx *ctx, cut *c) {
-    asc_program_deinit(&c->prog);
-    asc_walk_free(ctx, &c->walk);
-    asc_free(ctx, c->data);
+static bool has_inputs(const asc_tensor *t) {
+    for (int k = 0; k < t->n_in; k++) {
+        if (t->in[k]->buf == NULL) return false;
+    }
+    return t->buf == NULL;
 }
 
 asc_status asc_exec_cut(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_cut_reason why) {
     asc_runtime *rt = asc_runtime_of(ctx);
-    asc_status st = ASC_OK;
-    cut c = {0};
-    asc_buffer **outs = NULL;
-    asc_plan p;
-    asc_program_init(&c.prog, ctx);
-    ASC_TRY(build(ctx, &c, ts, n));
-    if (c.prog.n_outputs == 0) goto done;
-    ASC_TRY(plan(ctx, &c, &p));
-    outs = asc_calloc(ctx, ASC_MEM_PROGRAM, c.prog.n_outputs, sizeof(asc_buffer *));
-    if (outs == NULL) {
-        st = ASC_RESOURCE_EXHAUSTED;
-        goto done;
-    }
-    ASC_TRY(place(ctx, &c, &p, outs));
-    asc_run_args a = {.program = &c.prog,
-                      .plan = &p,
-                      .data = c.data,
-                      .scratch = rt->scratch,
-                      .op_ns = rt->profile ? rt->stats.op_ns : NULL};
-    uint64_t t0 = asc_now_ns();
-    rt->in_cut = true;
-    st = rt->device->run(ctx, rt->device_state, &a);
-    rt->in_cut = false;
-    count(rt, &c, &p, why, asc_now_ns() - t0);
-    if (st != ASC_OK) goto done;
-    for (size_t i = 0; i < c.prog.n_outputs; i++) {
-        c.walk.nodes[c.prog.outputs[i]]->buf = outs[i];
-        outs[i] = NULL;
-    }
-done:
-    for (size_t i = 0; outs != NULL && i < c.prog.n_outputs; i++) asc_buffer_release(ctx, outs[i]);
-    asc_free(ctx, outs);
-    cut_deinit(ctx, &c);
+    asc_cut_room *r = &rt->room;
+    asc_cache_entry *entry;
+    bool one = why == ASC_CUT_EAGER && n == 1 && has_inputs(ts[0]);
+    uint64_t off = one ? UINT64_MAX : rt->passes_off; /* one op gains nothing from passes */
+    asc_status st = one ? collect_one(ctx, r, ts[0]) : collect(ctx, r, ts, n);
+    if (st != ASC_OK || r->n == 0) return st;
+    st = write_key(ctx, r, ts, n, off);
+    if (st == ASC_OK) st = executable(ctx, r, off, &entry);
+    if (st == ASC_OK) st = run(ctx, r, entry, why);
+    rt->pending_nodes = 0;
+    rt->pending_flops = 0.0;
     return st;
 }
 
 asc_status asc_exec_price(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_plan *out) {
-    cut c = {0};
+    asc_runtime *rt = asc_runtime_of(ctx);
+    asc_cut_room *r = &rt->room;
+    asc_cache_entry *entry;
     *out = (asc_plan){0};
     asc_status st = asc_graph_take_error(asc_graph_of(ctx));
-    asc_program_init(&c.prog, ctx);
-    if (st == ASC_OK) st = build(ctx, &c, ts, n);
-    if (st == ASC_OK) st = plan(ctx, &c, out);
+    if (st == ASC_OK) st = asc_cut_collect(ctx, ts, n);
+    if (st != ASC_OK || r->n == 0) return st;
+    st = executable(ctx, r, rt->passes_off, &entry);
+    if (st == ASC_OK) *out = entry->exe->plan;
     out->slots = NULL;
-    cut_deinit(ctx, &c);
     return st;
 }
 
 asc_status asc_exec_text(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_strbuf *out) {
-    cut c = {0};
-    asc_program_init(&c.prog, ctx);
-    asc_status st = build(ctx, &c, ts, n);
-    if (st == ASC_OK) asc_program_print(&c.prog, out);
-    cut_deinit(ctx, &c);
+    asc_runtime *rt = asc_runtime_of(ctx);
+    asc_cut_room *r = &rt->room;
+    asc_cache_entry *entry;
+    asc_status st = asc_cut_collect(ctx, ts, n);
+    if (st != ASC_OK || r->n == 0) return st;
+    st = executable(ctx, r, rt->passes_off, &entry);
+    if (st == ASC_OK) asc_program_print(&entry->exe->program, out);
     return st != ASC_OK ? st : asc_strbuf_status(out);
+}
+
+void asc_cut_room_deinit(asc_ctx *ctx, asc_cut_room *r) {
+    asc_free(ctx, r->nodes);
+    asc_free(ctx, r->stack);
+    asc_free(ctx, r->key);
+    asc_free(ctx, r->outs);
+    *r = (asc_cut_room){0};
 }

@@ -1,6 +1,6 @@
 /* exec.h - the executor: when recorded ops are cut into a program and run, and the buffers they use.
  * Cut policies: eager (after each op) and deferred (when a value is needed, or a bound of the queue is
- * reached). Both end in asc_exec_cut; a compiled mode becomes a third caller of the same function. */
+ * reached). Both end in asc_exec_cut, which keeps what it made of a program for the next time (cache.h). */
 #ifndef ASC_EXEC_H
 #define ASC_EXEC_H
 
@@ -11,6 +11,7 @@ typedef enum asc_cut_reason {
     ASC_CUT_READ,
     ASC_CUT_RUN,
     ASC_CUT_BOUND,
+    ASC_CUT_CAPTURED, /* a run of a capture (compiled.h) */
     ASC_N_CUT_REASONS
 } asc_cut_reason;
 
@@ -21,15 +22,43 @@ typedef struct asc_exec_stats {
     size_t last_arena_bytes, max_arena_bytes;
     double seconds;            /* inside the device */
     uint64_t op_ns[ASC_N_OPS]; /* by op, when profiling is on */
+    /* the cache of executables */
+    uint64_t cache_hits, cache_misses, cache_evictions;
+    size_t cache_entries, cache_bytes; /* held now */
+    uint64_t compile_ns;               /* spent on passes, plans and the device's code */
+    uint64_t captures;                 /* made in compiled mode */
+    uint64_t refused_captures;         /* passes that were recorded instead, since they cannot be captured */
 } asc_exec_stats;
 
 /* Computes ts in one cut, whatever the mode. */
 ASC_MUST_USE asc_status asc_exec_cut(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_cut_reason why);
 /* What a cut of ts would need, without running it; out->slots is NULL. */
 ASC_MUST_USE asc_status asc_exec_price(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_plan *out);
+/* Which passes run from here on, as asc_passes_parse reads it. INVALID_ARGUMENT. */
+ASC_MUST_USE asc_status asc_exec_passes(asc_ctx *ctx, const char *text);
+
+/* The cache of executables: bounded by entries and bytes (256 and 64 MB unless set), oldest use dropped
+ * first. */
+void asc_exec_cache_bound(asc_ctx *ctx, size_t entries, size_t bytes);
+void asc_exec_cache_clear(asc_ctx *ctx);
+/* From here on (or no longer) a program that is not in the cache is FAILED_PRECONDITION, with the reason. */
+void asc_exec_freeze(asc_ctx *ctx, bool on);
+/* Why the i-th last program looked for was not in the cache (0 = the last); NULL = no such miss, or too long
+ * ago. */
+const char *asc_exec_cache_why(const asc_ctx *ctx, size_t i);
+/* Entry i, 0 = the one used last; false behind the oldest. Lent until the next cut. */
+typedef struct asc_exec_program {
+    const asc_program *program; /* after the passes */
+    const asc_plan *plan;
+    uint64_t hash, hits;
+    size_t bytes;
+    uint64_t compile_ns;
+} asc_exec_program;
+bool asc_exec_cache_at(const asc_ctx *ctx, size_t i, asc_exec_program *out);
+
 asc_exec_stats asc_exec_stats_of(const asc_ctx *ctx);
 void asc_exec_profile(asc_ctx *ctx, bool on);
-/* Text of the program that a cut of ts would run. */
+/* Text of the program that a cut of ts would run, after the passes. */
 ASC_MUST_USE asc_status asc_exec_text(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_strbuf *out);
 
 /* A leaf over stored data that outlives every tensor made from it (a mapped file): no copy on devices that

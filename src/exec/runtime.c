@@ -1,23 +1,52 @@
 /* runtime.c - makes a context complete: graph, device, mode; the cache of buffers. */
 #include "runtime.h"
+#include "cache.h"
+#include "compiled.h"
+#include "env.h"
+#include "passes.h"
 #include "view.h"
 #include <string.h>
+
+/* Bounds of the cache of executables: a language model's gradient takes about 3 MB. */
+enum { CACHE_ENTRIES = 256, CACHE_BYTES = 64 << 20 };
 
 asc_runtime *asc_runtime_of(const asc_ctx *ctx) { return ctx->rt; }
 asc_graph *asc_graph_of(const asc_ctx *ctx) { return &ctx->rt->graph; }
 const asc_device *asc_exec_device(const asc_ctx *ctx) { return ctx->rt->device; }
 void *asc_exec_device_state(const asc_ctx *ctx) { return ctx->rt->device_state; }
-asc_exec_stats asc_exec_stats_of(const asc_ctx *ctx) { return ctx->rt->stats; }
 void asc_exec_profile(asc_ctx *ctx, bool on) { ctx->rt->profile = on; }
 
 static void runtime_destroy(asc_ctx *ctx) {
     asc_runtime *rt = ctx->rt;
     if (rt == NULL) return;
     asc_graph_deinit(&rt->graph);
+    asc_capture_forget(ctx, NULL);
+    asc_cache_clear(ctx);
+    asc_cut_room_deinit(ctx, &rt->room);
     asc_exec_trim(ctx);
     if (rt->device != NULL && rt->device_state != NULL) rt->device->close(ctx, rt->device_state);
     ctx->rt = NULL;
     ctx->alloc(ctx->alloc_self, rt, sizeof *rt, 0, 16);
+}
+
+asc_status asc_exec_passes(asc_ctx *ctx, const char *text) {
+    return asc_passes_parse(ctx, text, &ctx->rt->passes_off);
+}
+
+/* What of the context is part of every key. */
+static void describe(const asc_ctx *ctx, asc_runtime *rt) {
+    size_t n, which = 0;
+    const asc_device *const *all = asc_device_list(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (all[i] == rt->device) which = i + 1;
+    }
+    rt->key_device = (uint32_t)ctx->n_threads | (uint64_t)ctx->isa << 32 | (uint64_t)which << 48;
+    for (int op = 0; op < ASC_N_OPS; op++) {
+        for (int k = 0; k < asc_ops[op]->n_attrs; k++) {
+            const asc_attr_def *a = &asc_ops[op]->attrs[k];
+            if (a->kind == ASC_ATTR_SCALAR) rt->scalar_slots[op] |= (uint8_t)(1u << a->slot);
+        }
+    }
 }
 
 asc_status asc_ctx_create(const asc_ctx_options *opts, asc_ctx **out_ctx) {
@@ -43,6 +72,11 @@ asc_status asc_ctx_create(const asc_ctx_options *opts, asc_ctx **out_ctx) {
     if (st2 == ASC_OK && rt->device == NULL)
         st2 = ASC_FAIL(ctx, ASC_INTERNAL, "device '%s' is not built in", ctx->device_name);
     if (st2 == ASC_OK) st2 = rt->device->open(ctx, &rt->device_state);
+    describe(ctx, rt);
+    rt->cache.max_entries = CACHE_ENTRIES;
+    rt->cache.max_bytes = CACHE_BYTES;
+    rt->cache.frozen = asc_env_flag(ASC_ENV_FREEZE);
+    if (st2 == ASC_OK) st2 = asc_exec_passes(ctx, asc_env_text(ASC_ENV_PASSES));
     if (st2 == ASC_RESOURCE_EXHAUSTED) {
         asc_ctx_destroy(ctx);
         *out_ctx = NULL;

@@ -4,7 +4,38 @@
 
 #include "exec.h"
 
-enum { ASC_BUF_CLASSES = 256 };
+enum { ASC_BUF_CLASSES = 256, ASC_CACHE_CHAINS = 512, ASC_CACHE_WHYS = 8 };
+
+/* A value that a cut computes. */
+typedef struct asc_cut_out {
+    asc_tensor *tensor;
+    asc_buffer *buf; /* counted until the run ended */
+} asc_cut_out;
+
+/* What a cut works with; kept so that cuts do not allocate. */
+typedef struct asc_cut_room {
+    asc_tensor **nodes, **stack; /* nodes: what is needed, by id */
+    size_t n, cap_nodes, cap_stack;
+    uint64_t *key;
+    size_t n_key, cap_key;
+    asc_cut_out *outs;
+    size_t n_outs, cap_outs;
+} asc_cut_room;
+void asc_cut_room_deinit(asc_ctx *ctx, asc_cut_room *r);
+/* cut.c: fills the context's room with what ts need and what they read, by id, each node's slot its index;
+ * outs are those of ts that have no value, each once. */
+ASC_MUST_USE asc_status asc_cut_collect(asc_ctx *ctx, asc_tensor *const *ts, size_t n);
+/* The program of what was collected. out is initialised by the caller, who ends it in any case. */
+ASC_MUST_USE asc_status asc_cut_build(asc_ctx *ctx, asc_program *out);
+
+/* Executables by key (cache.h). */
+typedef struct asc_cache {
+    struct asc_cache_entry *table[ASC_CACHE_CHAINS], *newest, *oldest;
+    size_t n_entries, max_entries, bytes, max_bytes;
+    bool frozen;
+    char why[ASC_CACHE_WHYS][512]; /* ring */
+    size_t n_why;
+} asc_cache;
 
 typedef struct asc_runtime {
     asc_graph graph;
@@ -20,6 +51,12 @@ typedef struct asc_runtime {
     void *arena, *scratch; /* reused blocks of plans */
     size_t arena_bytes, scratch_bytes;
     asc_exec_stats stats;
+    asc_cut_room room;
+    asc_cache cache;
+    struct asc_capture *captures;    /* compiled.h; by last use */
+    uint64_t passes_off;             /* asc_pass_env.off */
+    uint64_t key_device;             /* device, instruction set and threads, as a word of keys */
+    uint8_t scalar_slots[ASC_N_OPS]; /* bit k: float attribute k is a run-time scalar */
 } asc_runtime;
 
 asc_runtime *asc_runtime_of(const asc_ctx *ctx);

@@ -1,0 +1,335 @@
+/* compiled.c - captures and where a context keeps them; see compiled.h.
+ * The table is small and its keys are long, so it is a list by last use with a hash to skip most comparisons.
+ */
+#include "compiled.h"
+#include "exe.h"
+#include "hash.h"
+#include <string.h>
+
+enum { MOST_CAPTURES = 128 };
+static const size_t MOST_BYTES = (size_t)64 << 20;
+
+/* Where an output's value is after a run. */
+typedef struct out_ref {
+    int32_t output; /* of the executable; -1 = elsewhere */
+    int32_t param;  /* or a parameter itself; -1 = neither: buf is a leaf's */
+    asc_dtype dtype;
+    int64_t elems;
+    asc_buffer *buf; /* counted */
+} out_ref;
+
+struct asc_capture {
+    asc_capture *next; /* used longer ago */
+    const void *owner;
+    char *key;
+    size_t n_key;
+    uint64_t hash;
+    void *note;
+    size_t n_note;
+    asc_exe *exe; /* NULL = a note only, or all outputs are leaves */
+    bool runs;
+    asc_buffer **params; /* [n_params], counted; NULL = not bound */
+    size_t n_params;
+    int32_t *input_param; /* [exe->n_inputs] parameter, -1 = fixed */
+    asc_buffer **fixed;   /* [exe->n_inputs], counted; NULL where a parameter */
+    out_ref *outs;
+    size_t n_outs;
+    bool taken; /* outputs were handed out: the next run needs other buffers */
+    size_t bytes;
+};
+
+static void capture_destroy(asc_ctx *ctx, asc_capture *c) {
+    if (c == NULL) return;
+    for (size_t k = 0; c->params != NULL && k < c->n_params; k++) asc_buffer_release(ctx, c->params[k]);
+    for (size_t k = 0; c->fixed != NULL && k < c->exe->n_inputs; k++) asc_buffer_release(ctx, c->fixed[k]);
+    for (size_t k = 0; c->outs != NULL && k < c->n_outs; k++) asc_buffer_release(ctx, c->outs[k].buf);
+    asc_exe_destroy(ctx, c->exe);
+    asc_free(ctx, c->params);
+    asc_free(ctx, c->input_param);
+    asc_free(ctx, c->fixed);
+    asc_free(ctx, c->outs);
+    asc_free(ctx, c->key);
+    asc_free(ctx, c->note);
+    asc_free(ctx, c);
+}
+
+static uint64_t hash_of(const void *owner, const void *key, size_t n_key) {
+    return asc_hash64(key, n_key, (uint64_t)(uintptr_t)owner);
+}
+
+asc_capture *asc_capture_find(asc_ctx *ctx, const void *owner, const void *key, size_t n_key) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    uint64_t hash = hash_of(owner, key, n_key);
+    for (asc_capture **at = &rt->captures; *at != NULL; at = &(*at)->next) {
+        asc_capture *c = *at;
+        if (c->hash != hash || c->owner != owner || c->n_key != n_key || memcmp(c->key, key, n_key) != 0)
+            continue;
+        *at = c->next;
+        c->next = rt->captures;
+        rt->captures = c;
+        return c;
+    }
+    return NULL;
+}
+
+void asc_capture_forget(asc_ctx *ctx, const void *owner) {
+    asc_runtime *rt = ctx->rt;
+    for (asc_capture **at = rt != NULL ? &rt->captures : NULL; at != NULL && *at != NULL;) {
+        asc_capture *c = *at;
+        if (owner != NULL && c->owner != owner) {
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        capture_destroy(ctx, c);
+    }
+}
+
+/* Puts c first and drops what is too much behind it. */
+static void keep(asc_ctx *ctx, asc_capture *c) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    size_t n = 1, bytes = c->bytes;
+    c->next = rt->captures;
+    rt->captures = c;
+    for (asc_capture **at = &c->next; *at != NULL;) {
+        asc_capture *old = *at;
+        bytes += old->bytes;
+        if (++n > MOST_CAPTURES || bytes > MOST_BYTES) {
+            *at = old->next;
+            capture_destroy(ctx, old);
+        } else {
+            at = &old->next;
+        }
+    }
+}
+
+static asc_capture *capture_create(asc_ctx *ctx, const void *owner, const void *key, size_t n_key,
+                                   const void *note, size_t n_note) {
+    asc_capture *c = asc_calloc(ctx, ASC_MEM_PROGRAM, 1, sizeof *c);
+    if (c == NULL) return NULL;
+    c->owner = owner;
+    c->n_key = n_key;
+    c->hash = hash_of(owner, key, n_key);
+    c->n_note = n_note;
+    c->key = asc_calloc(ctx, ASC_MEM_PROGRAM, n_key + 1, 1);
+    c->note = asc_calloc(ctx, ASC_MEM_PROGRAM, n_note + 1, 1);
+    if (c->key == NULL || c->note == NULL) {
+        capture_destroy(ctx, c);
+        return NULL;
+    }
+    memcpy(c->key, key, n_key);
+    if (n_note > 0) memcpy(c->note, note, n_note);
+    c->bytes = sizeof *c + n_key + n_note;
+    return c;
+}
+
+asc_status asc_capture_note(asc_ctx *ctx, const void *owner, const void *key, size_t n_key, const void *note,
+                            size_t n_note) {
+    asc_capture *c = capture_create(ctx, owner, key, n_key, note, n_note);
+    if (c == NULL) return ASC_RESOURCE_EXHAUSTED;
+    keep(ctx, c);
+    return ASC_OK;
+}
+
+const void *asc_capture_note_of(const asc_capture *c, size_t *n) {
+    *n = c->n_note;
+    return c->note;
+}
+bool asc_capture_runs(const asc_capture *c) { return c->runs; }
+asc_exe *asc_capture_exe(asc_capture *c) { return c->exe; }
+
+static int32_t param_of(asc_tensor *const *params, size_t n, const asc_tensor *t) {
+    for (size_t k = 0; k < n; k++) {
+        if (params[k] == t) return (int32_t)k;
+    }
+    return -1;
+}
+
+static asc_buffer *held(asc_buffer *b) {
+    if (b != NULL) asc_buffer_retain(b);
+    return b;
+}
+
+/* Inputs of the executable: parameters, or values that stay. */
+static asc_status tie_inputs(asc_ctx *ctx, asc_capture *c, asc_tensor *const *params) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    size_t n = c->exe->n_inputs;
+    c->input_param = asc_calloc(ctx, ASC_MEM_PROGRAM, n + 1, sizeof *c->input_param);
+    c->fixed = asc_calloc(ctx, ASC_MEM_PROGRAM, n + 1, sizeof *c->fixed);
+    if (c->input_param == NULL || c->fixed == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < n; i++) {
+        asc_tensor *t = rt->room.nodes[c->exe->input_from[i]];
+        c->input_param[i] = param_of(params, c->n_params, t);
+        if (c->input_param[i] < 0) c->fixed[i] = held(t->buf);
+        if (c->input_param[i] < 0 && !t->buf->borrowed) c->bytes += t->buf->bytes;
+    }
+    return ASC_OK;
+}
+
+/* outs in the order asked for; those of the executable come each once, in the order of the room. */
+static asc_status tie_outputs(asc_ctx *ctx, asc_capture *c, asc_tensor *const *params,
+                              asc_tensor *const *outs) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    for (size_t k = 0; k < c->n_outs; k++) {
+        out_ref *o = &c->outs[k];
+        *o = (out_ref){.output = -1,
+                       .param = param_of(params, c->n_params, outs[k]),
+                       .dtype = outs[k]->dtype,
+                       .elems = asc_shape_elems(&outs[k]->shape)};
+        if (outs[k]->buf != NULL) {
+            if (o->param < 0) o->buf = held(outs[k]->buf);
+            continue;
+        }
+        for (size_t i = 0; i < rt->room.n_outs; i++) {
+            if (rt->room.outs[i].tensor == outs[k]) o->output = (int32_t)i;
+        }
+        const asc_exe *e = c->exe;
+        const asc_node *node = &e->program.nodes[e->program.outputs[o->output]];
+        if (node->op == NULL) { /* the passes found that it is an input */
+            asc_tensor *t = rt->room.nodes[node->origin - 1];
+            o->output = -1;
+            o->param = param_of(params, c->n_params, t);
+            if (o->param < 0) o->buf = held(t->buf);
+        } else if (e->output_like[o->output] >= 0) {
+            o->output = e->output_like[o->output];
+        }
+    }
+    return ASC_OK;
+}
+
+/* A number of this many outputs has the same executable's output; the first of them owns the buffer. */
+static asc_status own_outputs(asc_ctx *ctx, asc_capture *c) {
+    for (size_t k = 0; k < c->n_outs; k++) {
+        out_ref *o = &c->outs[k];
+        for (size_t j = 0; j < k && o->output >= 0 && o->buf == NULL; j++) {
+            if (c->outs[j].output == o->output) o->buf = held(c->outs[j].buf);
+        }
+        if (o->output >= 0 && o->buf == NULL) {
+            o->buf = asc_buffer_make(ctx, ASC_MEM_ACTIVATIONS, o->dtype, o->elems);
+            if (o->buf == NULL) return ASC_RESOURCE_EXHAUSTED;
+        }
+        if (o->output >= 0) c->exe->data[c->exe->program.outputs[o->output]] = o->buf->data;
+    }
+    return ASC_OK;
+}
+
+static asc_status frozen(asc_ctx *ctx, asc_tensor *const *outs, size_t n_outs) {
+    char text[128];
+    asc_shape none = {0};
+    ASC_FAIL(ctx, ASC_FAILED_PRECONDITION,
+             "the context is frozen, and a function with %zu outputs, the first of shape %s, has not been "
+             "captured",
+             n_outs, asc_shape_text(n_outs > 0 ? &outs[0]->shape : &none, text));
+    return asc_hint(ctx, "run it once before asc_exec_freeze, or without ASC_FREEZE=1");
+}
+
+asc_status asc_capture_make(asc_ctx *ctx, const void *owner, const void *key, size_t n_key,
+                            asc_tensor *const *params, size_t n_params, asc_tensor *const *outs,
+                            size_t n_outs, const void *note, size_t n_note, asc_capture **out) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    asc_status st = ASC_OK;
+    *out = NULL;
+    if (rt->cache.frozen) return frozen(ctx, outs, n_outs);
+    asc_capture *c = capture_create(ctx, owner, key, n_key, note, n_note);
+    if (c == NULL) return ASC_RESOURCE_EXHAUSTED;
+    c->params = asc_calloc(ctx, ASC_MEM_PROGRAM, n_params + 1, sizeof *c->params);
+    c->outs = asc_calloc(ctx, ASC_MEM_PROGRAM, n_outs + 1, sizeof *c->outs);
+    if (c->params == NULL || c->outs == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    c->n_params = n_params;
+    ASC_TRY(asc_cut_collect(ctx, outs, n_outs));
+    if (rt->room.n > 0) {
+        asc_program p;
+        asc_program_init(&p, ctx);
+        st = asc_cut_build(ctx, &p);
+        if (st == ASC_OK) st = asc_exe_make(ctx, &p, rt->passes_off, &c->exe);
+        asc_program_deinit(&p);
+        if (st != ASC_OK) goto done;
+        rt->stats.compile_ns += c->exe->compile_ns;
+        ASC_TRY(tie_inputs(ctx, c, params));
+    }
+    for (size_t k = 0; k < n_params; k++) {
+        c->params[k] = held(params[k]->buf);
+        c->bytes += params[k]->buf->bytes;
+    }
+    c->n_outs = n_outs;
+    ASC_TRY(tie_outputs(ctx, c, params, outs));
+    ASC_TRY(own_outputs(ctx, c));
+    for (size_t k = 0; k < n_outs; k++) c->bytes += c->outs[k].output >= 0 ? c->outs[k].buf->bytes : 0;
+    c->bytes += c->exe != NULL ? c->exe->bytes : 0;
+    c->runs = true;
+    rt->stats.captures++;
+    keep(ctx, c);
+    *out = c;
+    c = NULL;
+done:
+    capture_destroy(ctx, c);
+    return st;
+}
+
+void asc_capture_write(asc_ctx *ctx, asc_capture *c, size_t k, int64_t first, asc_dtype host_dtype,
+                       const void *host, int64_t n) {
+    const asc_device *dev = asc_exec_device(ctx);
+    asc_buffer *b = c->params[k];
+    if (!dev->has_data || n == 0) return;
+    dev->upload(b->dtype, (char *)b->data + dev->storage_bytes(b->dtype, first), host_dtype, host, n);
+}
+
+float *asc_capture_floats(asc_ctx *ctx, asc_capture *c, size_t k) {
+    const asc_device *dev = asc_exec_device(ctx);
+    bool plain = dev->has_data && dev->borrows_weights && c->params[k]->dtype == ASC_DTYPE_F32;
+    return plain ? c->params[k]->data : NULL;
+}
+
+void asc_capture_bind(asc_ctx *ctx, asc_capture *c, size_t k, asc_buffer *b) {
+    asc_buffer *old = c->params[k];
+    c->params[k] = held(b);
+    asc_buffer_release(ctx, old);
+}
+
+asc_buffer *asc_capture_take(asc_ctx *ctx, asc_capture *c, size_t k) {
+    (void)ctx;
+    out_ref *o = &c->outs[k];
+    c->taken = true;
+    return held(o->param >= 0 ? c->params[o->param] : o->buf);
+}
+
+asc_status asc_capture_run(asc_ctx *ctx, asc_capture *c) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    asc_exe *e = c->exe;
+    if (e == NULL) return ASC_OK;
+    for (size_t k = 0; c->taken && k < c->n_outs; k++) {
+        if (c->outs[k].output < 0) continue;
+        asc_buffer_release(ctx, c->outs[k].buf);
+        c->outs[k].buf = NULL;
+    }
+    if (c->taken && own_outputs(ctx, c) != ASC_OK) return ASC_RESOURCE_EXHAUSTED;
+    c->taken = false;
+    for (size_t i = 0; i < e->n_inputs; i++)
+        e->data[e->input_node[i]] =
+            c->input_param[i] >= 0 ? c->params[c->input_param[i]]->data : c->fixed[i]->data;
+    uint64_t made = e->compile_ns;
+    asc_status st = asc_exe_begin(ctx, e);
+    if (st == ASC_OK) st = asc_exe_run(ctx, e, ASC_CUT_CAPTURED);
+    rt->stats.compile_ns += e->compile_ns - made;
+    return st;
+}
+
+asc_status asc_capture_read_f64(asc_ctx *ctx, const asc_capture *c, size_t k, double *out, size_t n) {
+    const asc_device *dev = asc_exec_device(ctx);
+    const out_ref *o = &c->outs[k];
+    const asc_buffer *b = o->param >= 0 ? c->params[o->param] : o->buf;
+    if ((int64_t)n != o->elems)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "read of %zu elements from an output of %lld", n,
+                        (long long)o->elems);
+    if (!dev->has_data) {
+        ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "the %s device computes no values", dev->name);
+        return asc_hint(ctx, "use it for shapes and cost only; choose --device cpu or reference for numbers");
+    }
+    if (n > 0) dev->download(o->dtype, b->data, ASC_DTYPE_F64, out, (int64_t)n);
+    return ASC_OK;
+}
+
+void asc_capture_count_refused(asc_ctx *ctx) { asc_runtime_of(ctx)->stats.refused_captures++; }
