@@ -32,7 +32,9 @@ asc_status asc_prof_start(asc_ctx *ctx, size_t max_events) {
     asc_status st = asc_mul_size(cap, sizeof *p->ring, &bytes)
                         ? ASC_OK
                         : ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "a profile of %zu events is too large", cap);
-    if (st == ASC_OK) p->ring = asc_alloc(ctx, ASC_MEM_GENERAL, bytes); /* touched as it fills */
+    /* Not counted, so that a report of memory is about the work; touched as it fills. */
+    if (st == ASC_OK && (p->ring = ctx->alloc(ctx->alloc_self, NULL, 0, bytes, 64)) == NULL)
+        st = ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "out of memory: a profile of %zu events", cap);
     p->index = st == ASC_OK ? asc_calloc(ctx, ASC_MEM_GENERAL, FIRST_INDEX, sizeof *p->index) : NULL;
     if (p->ring == NULL || p->index == NULL ||
         asc_grow(ctx, ASC_MEM_GENERAL, (void **)&p->names, &p->cap_names, 256, sizeof *p->names) != ASC_OK ||
@@ -70,7 +72,7 @@ void asc_prof_free(asc_ctx *ctx) {
     asc_free(ctx, p->names);
     asc_free(ctx, p->index);
     asc_free(ctx, p->frames);
-    asc_free(ctx, p->ring);
+    if (p->ring != NULL) ctx->alloc(ctx->alloc_self, p->ring, p->cap * sizeof *p->ring, 0, 64);
     asc_free(ctx, p);
 }
 

@@ -83,6 +83,9 @@ const char *cli_nearest(const char *word, const char *const *names, size_t n);
 
 /* session.c: context, signals, progress, messages. */
 int cli_open_context(cli *c); /* fills ctx and out */
+/* profile_out.c: --profile; the end takes and returns the command's exit code. */
+int cli_profile_begin(cli *c);
+int cli_profile_end(cli *c, int rc);
 void cli_close(cli *c);
 /* Ctrl-C stops work in this context from now on. For commands with several. */
 void cli_set_running(asc_ctx *ctx);

@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
         rc = cli_open_context(&c);
         if (rc == EXIT_DONE) rc = cli_show_help(&c, (int)c.command);
     } else {
-        rc = cli_commands[c.command].run(&c);
+        rc = cli_profile_end(&c, cli_commands[c.command].run(&c));
     }
     cli_close(&c);
     return rc;

@@ -120,7 +120,7 @@ int cli_open_context(cli *c) {
     if (st == ASC_OK) st = asc_text_create(c->ctx, &c->out);
     if (st != ASC_OK) return cli_error(c, st);
     running = c->ctx;
-    return EXIT_DONE;
+    return c->command == CMD_bench ? EXIT_DONE : cli_profile_begin(c);
 }
 
 void cli_set_running(asc_ctx *ctx) { running = ctx; }

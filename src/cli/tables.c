@@ -3,7 +3,7 @@
 
 #define IN(command) (1u << CMD_##command)
 #define SEVERAL (IN(bench)) /* run the same thing several times, as explain would */
-#define EXPLAINING (IN(explain) | SEVERAL)
+#define EXPLAINING (IN(explain) | IN(memory) | SEVERAL)
 #define PROMPTED (EXPLAINING | IN(generate) | IN(tokenize))
 #define NETS (EXPLAINING | IN(compare_methods))
 #define RUNNING (NETS | IN(generate) | IN(rerun))

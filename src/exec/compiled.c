@@ -4,6 +4,7 @@
 #include "compiled.h"
 #include "exe.h"
 #include "hash.h"
+#include "profile.h"
 #include <string.h>
 
 enum { MOST_CAPTURES = 128 };
@@ -300,6 +301,7 @@ asc_status asc_capture_run(asc_ctx *ctx, asc_capture *c) {
     asc_runtime *rt = asc_runtime_of(ctx);
     asc_exe *e = c->exe;
     if (e == NULL) return ASC_OK;
+    asc_prof_mark m = asc_prof_begin(ctx);
     for (size_t k = 0; c->taken && k < c->n_outs; k++) {
         if (c->outs[k].output < 0) continue;
         asc_buffer_release(ctx, c->outs[k].buf);
@@ -313,6 +315,7 @@ asc_status asc_capture_run(asc_ctx *ctx, asc_capture *c) {
     uint64_t made = e->compile_ns;
     asc_status st = asc_exe_begin(ctx, e);
     if (st == ASC_OK) st = asc_exe_run(ctx, e, ASC_CUT_CAPTURED);
+    asc_prof_end(ctx, m, ASC_PROF_CUT, "captured", NULL);
     rt->stats.compile_ns += e->compile_ns - made;
     return st;
 }

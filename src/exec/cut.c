@@ -5,7 +5,9 @@
  * What was recorded is written down as a key first. Only when the cache has no executable for it is a program
  * built. So a pattern seen before costs a walk over the graph and the pointers of its inputs and outputs, and
  * no allocation but that of the outputs; everything else lives in the context and is used again. */
+#include "ascribe/stats.h"
 #include "cache.h"
+#include "profile.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,7 +140,8 @@ asc_status asc_cut_build(asc_ctx *ctx, asc_program *out) {
                         ASC_PROGRAM_MAX_NODES);
     for (size_t i = 0; i < r->n; i++) {
         asc_tensor *t = r->nodes[i];
-        asc_node n = {.dtype = t->dtype, .shape = t->shape, .label = t->label};
+        asc_node n = {.dtype = t->dtype, .shape = t->shape};
+        n.label = asc_label_intern(ctx, t->label); /* the program may outlive what named it */
         if (t->buf == NULL) {
             n.op = t->op;
             n.attrs = t->attrs;
@@ -211,12 +214,22 @@ static asc_status bind(asc_ctx *ctx, asc_cut_room *r, asc_exe *e) {
     return ASC_OK;
 }
 
+/* The executable may come from ops of the same structure elsewhere: the names are those of the ops at hand.
+ */
+static void relabel(asc_ctx *ctx, const asc_cut_room *r, asc_exe *e) {
+    for (size_t i = 0; i < e->program.n_nodes; i++) {
+        asc_node *n = &e->program.nodes[i];
+        if (n->op != NULL) n->label = asc_label_intern(ctx, r->nodes[n->origin - 1]->label);
+    }
+}
+
 static asc_status run(asc_ctx *ctx, asc_cut_room *r, asc_cache_entry *entry, asc_cut_reason why) {
     asc_exe *e = entry->exe;
     asc_status st = bind(ctx, r, e);
     bool first = !e->prepared;
     uint64_t made = e->compile_ns;
     if (st == ASC_OK) st = asc_exe_begin(ctx, e);
+    if (ctx->prof != NULL) relabel(ctx, r, e);
     if (st == ASC_OK) st = asc_exe_run(ctx, e, why);
     for (size_t i = 0; i < r->n_outs; i++) {
         if (st == ASC_OK) {
@@ -245,12 +258,14 @@ asc_status asc_exec_cut(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_cut_r
     asc_cut_room *r = &rt->room;
     asc_cache_entry *entry;
     bool one = why == ASC_CUT_EAGER && n == 1 && has_inputs(ts[0]);
+    asc_prof_mark m = asc_prof_begin(ctx);
     uint64_t off = one ? UINT64_MAX : rt->passes_off; /* one op gains nothing from passes */
     asc_status st = one ? collect_one(ctx, r, ts[0]) : collect(ctx, r, ts, n);
     if (st != ASC_OK || r->n == 0) return st;
     st = write_key(ctx, r, ts, n, off);
     if (st == ASC_OK) st = executable(ctx, r, off, &entry);
     if (st == ASC_OK) st = run(ctx, r, entry, why);
+    asc_prof_end(ctx, m, ASC_PROF_CUT, asc_cut_reason_name(why), NULL);
     rt->pending_nodes = 0;
     rt->pending_flops = 0.0;
     return st;

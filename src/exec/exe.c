@@ -3,6 +3,7 @@
  * All other pointers are set once, and again only when the context's block of temporaries has moved. */
 #include "exe.h"
 #include "passes.h"
+#include "profile_unit.h"
 #include <string.h>
 
 static asc_status optimise(asc_ctx *ctx, asc_exe *e, uint64_t off) {
@@ -17,6 +18,7 @@ static asc_status optimise(asc_ctx *ctx, asc_exe *e, uint64_t off) {
 static asc_status plan(asc_ctx *ctx, asc_exe *e) {
     const asc_device *dev = asc_exec_device(ctx);
     void *state = asc_exec_device_state(ctx);
+    asc_prof_mark m = asc_prof_begin(ctx);
     asc_status st = asc_plan_make(ctx, &e->program, dev->storage_bytes, dev->aliases_views, &e->plan);
     for (size_t i = 0; st == ASC_OK && i < e->program.n_nodes; i++) {
         const asc_node *n = &e->program.nodes[i];
@@ -27,6 +29,7 @@ static asc_status plan(asc_ctx *ctx, asc_exe *e) {
         size_t s = st == ASC_OK ? dev->scratch_bytes(ctx, state, &call) : 0;
         if (s > e->plan.scratch_bytes) e->plan.scratch_bytes = s;
     }
+    asc_prof_end(ctx, m, ASC_PROF_PLAN, NULL, NULL);
     return st;
 }
 
@@ -106,6 +109,7 @@ asc_status asc_exe_make(asc_ctx *ctx, asc_program *take_recorded, uint64_t off, 
     ASC_TRY(list(ctx, e));
     e->bytes = ctx->mem.live_total - live;
     e->compile_ns = asc_now_ns() - t0;
+    asc_prof_end(ctx, (asc_prof_mark){.ns = t0}, ASC_PROF_COMPILE, "program", NULL);
     *out = e;
     e = NULL;
 done:
@@ -132,6 +136,7 @@ static asc_status prepare(asc_ctx *ctx, asc_exe *e) {
     e->prepared = true;
     e->bytes += ctx->mem.live_total > live ? ctx->mem.live_total - live : 0;
     e->compile_ns += asc_now_ns() - t0;
+    asc_prof_end(ctx, (asc_prof_mark){.ns = t0}, ASC_PROF_COMPILE, "device code", NULL);
     return ASC_OK;
 }
 
@@ -176,10 +181,13 @@ asc_status asc_exe_run(asc_ctx *ctx, asc_exe *e, asc_cut_reason why) {
                       .data = e->data,
                       .scratch = rt->scratch,
                       .op_ns = rt->profile ? rt->stats.op_ns : NULL};
+    asc_prof_plan(ctx, &e->program, &e->plan);
+    asc_prof_mark m = asc_prof_run_begin(ctx);
     uint64_t t0 = asc_now_ns();
     rt->in_cut = true;
     asc_status st = rt->device->run(ctx, rt->device_state, &a);
     rt->in_cut = false;
+    asc_prof_run_end(ctx, m);
     count(rt, e, why, asc_now_ns() - t0);
     return st;
 }

@@ -19,6 +19,8 @@ static void test_every_command_has_json(void **state) {
         "$A tokenize $L --ids 5,6 --decode --json -",
         "$A inspect $G --json -",
         "sed 's/qwen3/qwenX/g' $Q >x.gguf; $A inspect x.gguf --json -",
+        "$A memory $L --prompt 'The capital' --json -",
+        "$A memory mlp --json -",
         "$A methods --json -",
         "$A ops --json -",
         "$A env --json -",

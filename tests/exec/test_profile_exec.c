@@ -117,9 +117,10 @@ static void fullest_node(void **state) {
 }
 
 int main(void) {
-    static char reference[] = "reference";
+    static char reference[] = "reference", cpu[] = "cpu";
     const struct CMUnitTest tests[] = {
         {"events_of_ops_reference", events_of_ops, NULL, NULL, reference},
+        {"events_of_ops_cpu", events_of_ops, NULL, NULL, cpu},
         cmocka_unit_test(labels_are_one),
         cmocka_unit_test(region_event),
         cmocka_unit_test(fullest_node),

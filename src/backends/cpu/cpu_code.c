@@ -1,6 +1,7 @@
 /* cpu_code.c - makes and runs prepared code. What a run costs besides its kernels is this file's loop: a copy
  * of a few pointers, one test for a stop, one test for the profiler. */
 #include "cpu_code.h"
+#include "profile_unit.h"
 
 /* Whether node i does anything in a run, and not inside a region that began before it. */
 static bool runs(const asc_program *p, const asc_plan *plan, size_t i) {
@@ -123,10 +124,20 @@ static inline void run_unit(const asc_cpu_unit *u, const asc_run_args *a, void *
     u->run(&args);
 }
 
+/* For the profiler: the unit that began at `start` has ended; the time now. */
+static uint64_t tell(asc_ctx *ctx, const asc_cpu_unit *u, const asc_run_args *a, uint64_t start) {
+    const size_t first = (size_t)u->node;
+    const size_t n = u->fused != NULL ? asc_region_end(a->program, first) - first + 1 : 1;
+    int threads = u->n_threads;
+    if (u->fused != NULL && u->fused->n_threads > threads) threads = u->fused->n_threads;
+    return asc_prof_unit(ctx, a->program, a->plan, first, n, threads, start);
+}
+
 asc_status asc_cpu_code_run(asc_ctx *ctx, const asc_cpu_state *state, const asc_cpu_code *code,
                             const asc_run_args *a) {
     if (code->program != a->program)
         return ASC_FAIL(ctx, ASC_INTERNAL, "prepared code belongs to another program");
+    uint64_t t = ctx->prof != NULL ? asc_now_ns() : 0;
     for (const asc_cpu_unit *u = code->units, *end = u + code->n_units; u < end; u++) {
         asc_status st = asc_poll_cancel(ctx);
         if (st != ASC_OK) return st;
@@ -137,6 +148,7 @@ asc_status asc_cpu_code_run(asc_ctx *ctx, const asc_cpu_state *state, const asc_
             run_unit(u, a, state->tiles);
             a->op_ns[u->call.op->opcode] += asc_now_ns() - start;
         }
+        if (ctx->prof != NULL) t = tell(ctx, u, a, t);
     }
     return ASC_OK;
 }
