@@ -45,12 +45,13 @@ static inline void prun_fill(asc_dtype t, void *at, int64_t n, size_t bytes, uin
     }
 }
 
-/* Plans p and makes its storage. */
-static inline void prun_init(prun *r, asc_ctx *ctx, asc_program *p, uint64_t seed) {
+/* Plans p (fused: groups are regions, and values inside them have no storage) and makes its storage. */
+static inline void prun_init(prun *r, asc_ctx *ctx, asc_program *p, bool fused, uint64_t seed) {
     *r = (prun){.ctx = ctx, .p = p};
     const asc_device *dev = &asc_device_cpu;
     void *state = asc_exec_device_state(ctx);
-    assert_ok(ctx, asc_plan_make(ctx, p, dev->storage_bytes, true, &r->plan));
+    assert_ok(ctx, fused ? asc_plan_make_fused(ctx, p, dev->storage_bytes, &r->plan)
+                         : asc_plan_make(ctx, p, dev->storage_bytes, true, &r->plan));
     r->data = calloc(p->n_nodes + 1, sizeof *r->data);
     size_t scratch = 0;
     for (size_t i = 0; i < p->n_nodes; i++) {

@@ -21,8 +21,8 @@ static void code_gives_the_bits_of_the_walk(void **state) {
     asc_program p;
     prun walk, code;
     assert_ok(ctx, asc_program_parse(ctx, asc_view_of(text), &p));
-    prun_init(&walk, ctx, &p, 7);
-    prun_init(&code, ctx, &p, 7);
+    prun_init(&walk, ctx, &p, false, 7);
+    prun_init(&code, ctx, &p, false, 7);
     prun_prepare(&code);
     assert_ok(ctx, prun_run(&walk));
     assert_ok(ctx, prun_run(&code));
@@ -45,7 +45,7 @@ static void stops_and_complains(void **state) {
     prun r;
     assert_ok(ctx, asc_program_parse(ctx, asc_view_of(text), &p));
     assert_ok(ctx, asc_program_parse(ctx, asc_view_of(text), &q));
-    prun_init(&r, ctx, &p, 7);
+    prun_init(&r, ctx, &p, false, 7);
     prun_prepare(&r);
     asc_cancel(ctx);
     assert_int_equal(prun_run(&r), ASC_CANCELLED);
