@@ -11,7 +11,8 @@ static asc_status optimise(asc_ctx *ctx, asc_exe *e, uint64_t off) {
     for (size_t i = 0; i < e->program.n_nodes; i++) e->program.nodes[i].origin = (int32_t)i + 1;
     asc_status st = asc_program_verify(ctx, &e->program);
     if (st != ASC_OK) return st;
-    asc_pass_env env = {.storage_bytes = dev->storage_bytes, .alias = dev->aliases_views, .off = off};
+    asc_pass_env env = {
+        .storage_bytes = dev->storage_bytes, .alias = dev->aliases_views, .fuses = dev->fuses, .off = off};
     return asc_passes_run(ctx, &e->program, &env);
 }
 
@@ -19,7 +20,9 @@ static asc_status plan(asc_ctx *ctx, asc_exe *e) {
     const asc_device *dev = asc_exec_device(ctx);
     void *state = asc_exec_device_state(ctx);
     asc_prof_mark m = asc_prof_begin(ctx);
-    asc_status st = asc_plan_make(ctx, &e->program, dev->storage_bytes, dev->aliases_views, &e->plan);
+    asc_status st = dev->fuses
+                        ? asc_plan_make_fused(ctx, &e->program, dev->storage_bytes, &e->plan)
+                        : asc_plan_make(ctx, &e->program, dev->storage_bytes, dev->aliases_views, &e->plan);
     for (size_t i = 0; st == ASC_OK && i < e->program.n_nodes; i++) {
         const asc_node *n = &e->program.nodes[i];
         if (n->op == NULL || e->plan.slots[i].place == ASC_PLACE_ALIAS) continue;

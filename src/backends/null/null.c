@@ -45,6 +45,7 @@ const asc_device asc_device_null = {
     .download = null_download,
     .borrows_weights = true,
     .aliases_views = true,
+    .fuses = true, /* prices what the cpu device runs */
     .supports = null_supports,
     .scratch_bytes = null_scratch_bytes,
     .run = null_run,
