@@ -1,6 +1,5 @@
-/* bias.c - matmul_bias: any kernel of matmul, then one pass over the result that adds the bias. The bits are
- * those of matmul followed by add; the pass reads and writes M N numbers where the product does 2 M N K
- * operations. */
+/* bias.c - matmul_bias: any kernel of matmul, with the bias added to its parts while they are in a cache, or
+ * in one pass behind kernels that take no epilogue. The bits are those of matmul followed by add. */
 #include "kutil.h"
 
 /* The product without the bias. */
@@ -11,20 +10,27 @@ static asc_call product_of(const asc_call *c) {
     return p;
 }
 
-typedef struct bias_job {
+/* The addition as an epilogue of the product, before the epilogue that the caller has. */
+typedef struct bias_post {
+    asc_epilogue base;
+    const asc_epilogue *next; /* NULL = none */
     float *y;
     const float *bias;
     int64_t rows, n, group;
-} bias_job;
+} bias_post;
+
+static void bias_block(const asc_epilogue *base, int64_t m0, int64_t m1, int64_t n0, int64_t n1, int thread) {
+    const bias_post *j = (const bias_post *)(const void *)base;
+    for (int64_t r = m0; r < m1; r++) {
+        float *y = j->y + r * j->n;
+        for (int64_t i = n0; i < n1; i++) y[i] += j->bias[i];
+    }
+    if (j->next != NULL) j->next->block(j->next, m0, m1, n0, n1, thread);
+}
 
 static void bias_unit(void *self, int64_t u, int thread) {
-    (void)thread;
-    const bias_job *j = self;
-    const int64_t end = asc_kmin((u + 1) * j->group, j->rows);
-    for (int64_t r = u * j->group; r < end; r++) {
-        float *y = j->y + r * j->n;
-        for (int64_t i = 0; i < j->n; i++) y[i] += j->bias[i];
-    }
+    const bias_post *j = self;
+    bias_block(&j->base, u * j->group, asc_kmin((u + 1) * j->group, j->rows), 0, j->n, thread);
 }
 
 static bool fits_with(const asc_call *c, const asc_kernel *k) {
@@ -42,9 +48,11 @@ static void run_with(const asc_kargs *a, const asc_kernel *k) {
     const int64_t elems = asc_kelems(&p.shape);
     asc_kargs args = *a;
     args.call = &p;
+    bias_post j = {.base = {.block = bias_block}, .next = a->post, .y = a->out, .bias = a->in[2]};
+    j.n = asc_klast(&p.shape);
+    args.post = k->takes_post ? &j.base : NULL;
     k->run(&args);
-    if (elems == 0) return;
-    bias_job j = {.y = a->out, .bias = a->in[2], .n = asc_klast(&p.shape)};
+    if (elems == 0 || k->takes_post) return;
     j.rows = elems / j.n;
     j.group = asc_kmax(1, ASC_K_BLOCK / j.n);
     asc_kpar(asc_kceil(j.rows, j.group), asc_kthreads(a, (double)elems), false, bias_unit, &j);
@@ -59,7 +67,8 @@ static void run_with(const asc_kargs *a, const asc_kernel *k) {
                                              .isa = level,                                                   \
                                              .fits = fits_##of,                                              \
                                              .scratch = scratch_##of,                                        \
-                                             .run = run_##of};
+                                             .run = run_##of,                                                \
+                                             .takes_post = true};
 
 BIAS_KERNEL(gemv_avx512, ASC_ISA_AVX512)
 BIAS_KERNEL(matmul_avx512, ASC_ISA_AVX512)

@@ -92,22 +92,24 @@ TILES(1)
 TILES(2)
 TILES(3)
 TILES(4)
-TILES(5) TILES(6) TILES(7) TILES(8) TILES(9)
+TILES(5)
+TILES(6) TILES(7) TILES(8) TILES(9)
 #define TILE_ROW(rows)                                                                                       \
     { tile_##rows##x1, tile_##rows##x2, tile_##rows##x3 }
     static const tile_fn tiles[ROWS][3] = {TILE_ROW(1), TILE_ROW(2), TILE_ROW(3), TILE_ROW(4), TILE_ROW(5),
                                            TILE_ROW(6), TILE_ROW(7), TILE_ROW(8), TILE_ROW(9)};
 
 /* Rows [m0, m1) times one panel: `depth` values of k from k on, `width` columns from n on. A tile's rows of a
- * stay in the L1 cache while the slabs pass by. Rows are dealt out evenly: 56 rows are 7 tiles of 8, not 6 of
- * 9 and one of 2. */
+ * stay in the L1 cache while the slabs pass by, and its rows of y until the epilogue has seen them. Rows are
+ * dealt out evenly: 56 rows are 7 tiles of 8, not 6 of 9 and one of 2. */
 static void panel_rows(const asc_gemm_job *job, int64_t m0, int64_t m1, int64_t k, int64_t depth,
-                       const float *slabs, int64_t n, int64_t width) {
+                       const float *slabs, int64_t n, int64_t width, const asc_epilogue *post, int thread) {
     const int64_t n_tiles = (m1 - m0 + ROWS - 1) / ROWS, base = (m1 - m0) / n_tiles,
                   extra = (m1 - m0) % n_tiles;
     tile_args t = {.lda = job->k, .ldy = job->n, .steps = depth, .first = k == 0};
     t.a = job->a + m0 * job->k + k;
     float *y = job->y + m0 * job->n + n;
+    int64_t m = m0;
     for (int64_t i = 0; i < n_tiles; i++) {
         const int64_t rows = base + (i < extra ? 1 : 0);
         for (int64_t j = 0; j < width; j += SLAB) {
@@ -118,19 +120,23 @@ static void panel_rows(const asc_gemm_job *job, int64_t m0, int64_t m1, int64_t 
             t.y = y + j;
             tiles[rows - 1][vecs - 1](&t);
         }
+        if (post != NULL) post->block(post, m, m + rows, n, n + width, thread);
         t.a += rows * t.lda;
         y += rows * t.ldy;
+        m += rows;
     }
 }
 
 /* Columns [n0, n1) of rows [m0, m1), panel by panel. */
-static void columns(const asc_gemm_job *job, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float *scratch) {
+static void columns(const asc_gemm_job *job, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float *scratch,
+                    const asc_epilogue *post, int thread) {
     for (int64_t n = n0; n < n1; n += job->width) {
         const int64_t width = n1 - n < job->width ? n1 - n : job->width;
         for (int64_t k = 0; k < job->k; k += job->depth) {
             const int64_t depth = job->k - k < job->depth ? job->k - k : job->depth;
             asc_gemm_fill_avx512(job, k, depth, n, width, scratch, scratch + PANEL_FLOATS);
-            panel_rows(job, m0, m1, k, depth, scratch, n, width);
+            const asc_epilogue *now = k + depth == job->k ? post : NULL;
+            panel_rows(job, m0, m1, k, depth, scratch, n, width, now, thread);
         }
     }
 }
@@ -167,6 +173,7 @@ static void run(const asc_kargs *args) {
     job.y = args->out;
     if (s.k == 0) {
         memset(args->out, 0, (size_t)(s.m * s.n) * sizeof(float));
+        if (args->post != NULL && s.m > 0 && s.n > 0) args->post->block(args->post, 0, s.m, 0, s.n, 0);
         return;
     }
     const int64_t units = (s.n + UNIT - 1) / UNIT;
@@ -178,7 +185,8 @@ static void run(const asc_kargs *args) {
         const int64_t n0 = units * c / across * UNIT, n1 = units * (c + 1) / across * UNIT;
         const int64_t m0 = s.m * r / down, m1 = s.m * (r + 1) / down;
         if (m0 < m1) {
-            columns(&job, m0, m1, n0, n1 < s.n ? n1 : s.n, (float *)args->scratch + i * THREAD_FLOATS);
+            columns(&job, m0, m1, n0, n1 < s.n ? n1 : s.n, (float *)args->scratch + i * THREAD_FLOATS,
+                    args->post, (int)i);
         }
     }
 }
@@ -195,4 +203,5 @@ const asc_kernel asc_kernel_matmul_avx512 = {.name = "matmul_avx512",
                                              .isa = ASC_ISA_AVX512,
                                              .fits = fits,
                                              .scratch = scratch,
-                                             .run = run};
+                                             .run = run,
+                                             .takes_post = true};
