@@ -87,9 +87,9 @@ typedef struct asc_plan {
  * and pointwise ops may overwrite one. */
 ASC_MUST_USE asc_status asc_plan_make(asc_ctx *ctx, asc_program *p,
                                       size_t (*storage_bytes)(asc_dtype, int64_t), bool alias, asc_plan *out);
-/* The same, with alias, for a device that runs fused regions (region.h): what only its own region reads gets
- * no storage (ASC_PLACE_TILE), and a region counts as one step. A group that is no region is planned as single
- * nodes. */
+/* The same, with alias, for a device that runs fused regions (region.h): what only its own region reads
+ * gets no storage (ASC_PLACE_TILE), and a region counts as one step. A group that is no region is planned as
+ * single nodes. */
 ASC_MUST_USE asc_status asc_plan_make_fused(asc_ctx *ctx, asc_program *p,
                                             size_t (*storage_bytes)(asc_dtype, int64_t), asc_plan *out);
 
