@@ -19,7 +19,9 @@ typedef struct asc_stats {
     double flops;                      /* by the ops' own cost */
     double device_seconds;             /* inside the device */
     size_t arena_bytes;                /* largest block of temporaries of one program */
-    uint64_t hits, misses, evictions;  /* of the cache of programs; all 0 where none is used */
+    uint64_t hits, misses, evictions;  /* of the cache of programs */
+    uint64_t captures;                 /* whole functions kept in compiled mode */
+    double compile_seconds;            /* in passes, plans and preparing code */
 } asc_stats;
 
 ASC_API asc_stats asc_stats_of(const asc_ctx *ctx);

@@ -1,7 +1,7 @@
 /* task_scores.c - the arrays of a result, the completeness check, and the rounding error model. */
 #include "task_parts.h"
+#include "ascribe/precision.h"
 #include "method.h"
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -36,19 +36,16 @@ asc_status asc_task_make_scores(asc_task *t, size_t n_out, bool with_errors) {
     return ASC_OK;
 }
 
-/* Unit roundoff of the device's numbers. */
-static double roundoff(const asc_task *t) {
-    return strcmp(t->ctx->device_name, "reference") == 0 ? DBL_EPSILON / 2 : (double)FLT_EPSILON / 2;
-}
-
 /* Rounding errors of a chain of products and sums are about those of its longest sums, with random signs; 64
  * roundings is what the nets of the test suite stay under (docs/errors.md). */
 enum { ROUNDINGS = 64 };
 
 double asc_task_gradient_noise(const asc_task *t, double largest) {
-    return ROUNDINGS * roundoff(t) * largest;
+    return ROUNDINGS * asc_ctx_roundoff(t->ctx) * largest;
 }
-double asc_task_value_noise(const asc_task *t, double value) { return ROUNDINGS * roundoff(t) * fabs(value); }
+double asc_task_value_noise(const asc_task *t, double value) {
+    return ROUNDINGS * asc_ctx_roundoff(t->ctx) * fabs(value);
+}
 
 void asc_task_row_errors(asc_task *t, size_t row) {
     for (size_t k = 0; k < t->n_at; k++) {

@@ -1,8 +1,8 @@
 /* values.c - values of many prompts, in batches that fit the memory bound; the floating-point error model. */
+#include "ascribe/precision.h"
 #include "exec.h"
 #include "method.h"
 #include "profile.h"
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -125,8 +125,7 @@ asc_status asc_job_values(asc_job *j, const int32_t *ids, size_t n, size_t len, 
  * model: 5e-5 at z = 17, L = 30, that is 9 eps z sqrt(L); 16 leaves room. A log-probability of M tokens adds
  * M of them. */
 double asc_job_value_noise(const asc_job *j) {
-    bool f64 = strcmp(j->ctx->device_name, "reference") == 0;
-    double eps = f64 ? DBL_EPSILON : (double)FLT_EPSILON / 2.0;
+    double eps = asc_ctx_roundoff(j->ctx);
     double m = (double)(j->r->n_target + j->r->n_versus);
     double z = j->max_logit > 1.0 ? j->max_logit : 1.0;
     double noise = 16.0 * eps * z * sqrt((double)j->m->decoder.cfg.n_layers) * m;
@@ -137,7 +136,6 @@ double asc_job_value_noise(const asc_job *j) {
 /* A gradient passes L layers twice; measured against f64: up to 1e-4 of the largest score at L = 30, that is
  * 56 eps L. */
 double asc_job_gradient_noise(const asc_job *j, double largest) {
-    bool f64 = strcmp(j->ctx->device_name, "reference") == 0;
-    double eps = f64 ? DBL_EPSILON : (double)FLT_EPSILON / 2.0;
+    double eps = asc_ctx_roundoff(j->ctx);
     return 128.0 * eps * (double)j->m->decoder.cfg.n_layers * largest;
 }

@@ -232,7 +232,10 @@ bool cli_is_builtin(const char *operand);
 int cli_words(const char *option, const char *list, const char *allowed, const char **out, int most,
               char **block);
 
-int cli_bench_modes(cli *c); /* bench_modes.c */
+int cli_bench_modes(cli *c);    /* bench_modes.c */
+int cli_compare_places(cli *c); /* compare_places.c */
+int cli_compare_ops(cli *c);    /* ops_probe.c */
+int cli_ops_probe(cli *c);
 
 /* rerun_net.c: the line that was typed, without its outputs; and a result of such a line again. */
 void cli_command_line(const cli *c, asc_text *t);

@@ -1,4 +1,5 @@
 /* cmd_lists.c - ascribe methods, ops, env, completions: what the program knows about itself. */
+#include "ascribe/env.h"
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,8 +116,11 @@ static void ops_json(asc_text *t) {
 
 int cmd_ops(cli *c) {
     asc_op_info op;
+    if (!cli_has(c, OPT_PROBE) && (cli_has(c, OPT_OP) || cli_has(c, OPT_SAMPLE)))
+        return cli_usage("--op and --sample go with --probe");
     int rc = cli_open_context(c);
     if (rc != EXIT_DONE) return rc;
+    if (cli_has(c, OPT_PROBE)) return cli_ops_probe(c);
     if (cli_has(c, OPT_MARKDOWN)) {
         asc_ops_page(c->out);
         return cli_flush(c);
@@ -137,35 +141,48 @@ static const char *variable_value(const cli_variable *v) {
     return s != NULL && s[0] != '\0' ? s : NULL;
 }
 
-static void env_json(asc_text *t) {
-    asc_text_array(t, NULL);
-    for (size_t i = 0; i < cli_n_variables; i++) {
-        const cli_variable *v = &cli_variables[i];
-        const char *s = variable_value(v);
-        asc_text_object(t, NULL);
-        asc_text_strz(t, "name", v->name);
-        asc_text_strz(t, "value", s);
-        asc_text_strz(t, "origin", s != NULL ? "environment" : "default");
-        asc_text_strz(t, "option", v->option != OPT_NONE ? cli_options[v->option].name : NULL);
-        asc_text_strz(t, "meaning", v->doc);
-        asc_text_end(t);
-    }
+static void env_row_json(asc_text *t, const char *name, const char *value, const char *fallback,
+                         const char *option, const char *meaning) {
+    asc_text_object(t, NULL);
+    asc_text_strz(t, "name", name);
+    asc_text_strz(t, "value", value);
+    asc_text_strz(t, "origin", value != NULL ? "environment" : "default");
+    asc_text_strz(t, "default", fallback);
+    asc_text_strz(t, "option", option);
+    asc_text_strz(t, "meaning", meaning);
     asc_text_end(t);
 }
 
-int cmd_env(cli *c) {
-    int rc = cli_open_context(c);
-    if (rc != EXIT_DONE) return rc;
-    asc_text_addf(c->out, "%-12s %-16s %-12s %s\n", "variable", "value", "origin", "meaning");
+static void env_json(asc_text *t) {
+    asc_env_info e;
+    asc_text_array(t, NULL);
     for (size_t i = 0; i < cli_n_variables; i++) {
         const cli_variable *v = &cli_variables[i];
-        const char *s = variable_value(v);
-        asc_text_addf(c->out, "%-12s ", v->name);
-        size_t n = asc_text_shown(c->out, (asc_view){s != NULL ? s : "-", s != NULL ? strlen(s) : 1}, 16);
-        asc_text_blanks(c->out, n < 16 ? 17 - n : 1);
-        asc_text_addf(c->out, "%-12s ", s != NULL ? "environment" : "default");
-        asc_text_wrap(c->out, v->doc, 43, 100);
+        env_row_json(t, v->name, variable_value(v), NULL,
+                     v->option != OPT_NONE ? cli_options[v->option].name : NULL, v->doc);
     }
+    for (size_t i = 0; asc_env_at(i, &e); i++) env_row_json(t, e.name, e.value, e.fallback, NULL, e.help);
+    asc_text_end(t);
+}
+
+static void env_row(asc_text *t, const char *name, const char *value, const char *fallback,
+                    const char *meaning) {
+    const char *shown = value != NULL ? value : fallback != NULL && fallback[0] != '\0' ? fallback : "-";
+    asc_text_addf(t, "%-16s ", name);
+    size_t n = asc_text_shown(t, (asc_view){shown, strlen(shown)}, 16);
+    asc_text_blanks(t, n < 16 ? 17 - n : 1);
+    asc_text_addf(t, "%-12s ", value != NULL ? "environment" : "default");
+    asc_text_wrap(t, meaning, 47, 100);
+}
+
+int cmd_env(cli *c) {
+    asc_env_info e;
+    int rc = cli_open_context(c);
+    if (rc != EXIT_DONE) return rc;
+    asc_text_addf(c->out, "%-16s %-16s %-12s %s\n", "variable", "value", "origin", "meaning");
+    for (size_t i = 0; i < cli_n_variables; i++)
+        env_row(c->out, cli_variables[i].name, variable_value(&cli_variables[i]), NULL, cli_variables[i].doc);
+    for (size_t i = 0; asc_env_at(i, &e); i++) env_row(c->out, e.name, e.value, e.fallback, e.help);
     return finish(c, env_json);
 }
 

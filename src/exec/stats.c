@@ -3,8 +3,11 @@
 #include "exec.h"
 
 /* A reason that is not listed here is counted all the same, under "other". */
-static const char *const reasons[ASC_N_CUT_REASONS] = {
-    [ASC_CUT_EAGER] = "eager", [ASC_CUT_READ] = "read", [ASC_CUT_RUN] = "run", [ASC_CUT_BOUND] = "bound"};
+static const char *const reasons[ASC_N_CUT_REASONS] = {[ASC_CUT_EAGER] = "eager",
+                                                       [ASC_CUT_READ] = "read",
+                                                       [ASC_CUT_RUN] = "run",
+                                                       [ASC_CUT_BOUND] = "bound",
+                                                       [ASC_CUT_CAPTURED] = "captured"};
 
 _Static_assert((int)ASC_N_CUT_REASONS <= (int)ASC_STATS_MAX_CUTS, "asc_stats.cuts is too short");
 
@@ -18,7 +21,12 @@ asc_stats asc_stats_of(const asc_ctx *ctx) {
     asc_stats out = {.nodes = s.nodes_run,
                      .flops = s.flops,
                      .device_seconds = s.seconds,
-                     .arena_bytes = s.max_arena_bytes};
+                     .arena_bytes = s.max_arena_bytes,
+                     .hits = s.cache_hits,
+                     .misses = s.cache_misses,
+                     .evictions = s.cache_evictions,
+                     .captures = s.captures,
+                     .compile_seconds = (double)s.compile_ns * 1e-9};
     for (size_t i = 0; i < ASC_N_CUT_REASONS; i++) {
         out.cuts[i] = s.cuts[i];
         out.programs += s.cuts[i];

@@ -28,7 +28,6 @@ asc_status asc_builtin_open(asc_ctx *ctx, const char *name, asc_builtin **out) {
     if (b == NULL) return ASC_RESOURCE_EXHAUSTED;
     b->ctx = ctx;
     asc_status st = asc_sample_net_init(ctx, i, &b->sample);
-    b->sample.input.shape.dims[0] = 1; /* one of its two examples */
     if (st == ASC_OK)
         *out = b;
     else
@@ -50,6 +49,8 @@ asc_status asc_builtin_request(asc_builtin *b, const char *method, bool at_site,
     if (!asc_sample_applies(asc_methods[k], &b->sample, at_site))
         return ASC_FAIL(b->ctx, ASC_UNIMPLEMENTED, "%s makes no sense at the %s of the built-in %s",
                         asc_methods[k]->info.name, at_site ? "site" : "input", b->sample.name);
+    /* One of its two examples; permutation is between examples. */
+    b->sample.input.shape.dims[0] = strcmp(asc_methods[k]->info.name, "feature-permutation") == 0 ? 2 : 1;
     *out = asc_sample_request(asc_methods[k], &b->sample, at_site, &b->parts);
     return ASC_OK;
 }

@@ -1,5 +1,6 @@
 /* net_json.c - attributions on nets as JSON, schema 1 (docs/formats/net_result.md). Key order is part of the
  * format. */
+#include "hash.h"
 #include "net_parts.h"
 #include "view.h"
 #include <math.h>
@@ -109,6 +110,18 @@ static void put_target(asc_text *t, const asc_net_sheet *rep) {
     asc_text_end(t);
 }
 
+/* What the net was given, so that two results can be seen to speak of the same input. */
+static void put_inputs(asc_text *t, const asc_attr_request *q) {
+    char hex[65];
+    asc_text_array(t, "input_sha256");
+    for (size_t i = 0; q != NULL && i < q->n_inputs; i++) {
+        int64_t n = asc_array_count(&q->inputs[i]);
+        asc_sha256_hex(q->inputs[i].data, n > 0 ? (size_t)n * asc_elem_bytes(q->inputs[i].elem) : 0, hex);
+        asc_text_strz(t, NULL, hex);
+    }
+    asc_text_end(t);
+}
+
 void asc_net_sheet_json(asc_text *t, const asc_net_sheet *rep) {
     asc_text_object(t, NULL);
     asc_text_strz(t, "kind", "ascribe-net-result");
@@ -120,6 +133,7 @@ void asc_net_sheet_json(asc_text *t, const asc_net_sheet *rep) {
     asc_text_strz(t, "sha256", rep->model_sha256);
     asc_text_end(t);
     asc_text_strz(t, "input", rep->input_note);
+    put_inputs(t, rep->request);
     if (rep->request != NULL)
         put_target(t, rep);
     else

@@ -1,4 +1,6 @@
-/* test_cli_modes.c - commands that run one explanation in several modes: bench --modes. */
+/* test_cli_modes.c - commands that run the same work in several modes or many times: bench --modes, smoke,
+ * leak.
+ */
 #include "run_program.h"
 #include <math.h>
 
@@ -64,10 +66,44 @@ static void test_bench_text_and_usage(void **state) {
     program_expect(p, 2, "is for language models", "M=x.onnx; $A bench $M --prompt a");
 }
 
+/* Twelve cases in three modes, as good as f32 is; and on the exact device as good as f64 is. */
+static void test_smoke(void **state) {
+    static const char *const lines[] = {"$A smoke --json -",
+                                        "$A smoke --device reference --modes deferred --json -"};
+    program *p = *state;
+    asc_ctx *ctx = test_ctx(NULL, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        program_expect(p, 0, NULL, lines[i]);
+        asc_json *j = parsed(ctx, p);
+        const asc_json *cases = asc_json_get(j, "cases");
+        assert_int_equal(asc_json_len(cases), i == 0 ? 36 : 12);
+        for (size_t k = 0; k < asc_json_len(cases); k++)
+            assert_true(num(asc_json_at(cases, k), "error") <= (i == 0 ? 1e-6 : 2e-15));
+        asc_json_free(j);
+    }
+    program_expect(p, 0, NULL, "$A smoke");
+    assert_non_null(strstr(p->out, "all as they must be"));
+    test_ctx_end(ctx);
+}
+
+static void test_leak(void **state) {
+    static const char *const lines[] = {"$A leak mlp --mode compiled", "$A leak $L --ids 5,6,7 --runs 10",
+                                        "$A leak cnn --mode eager --runs 20"};
+    program *p = *state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        program_expect(p, 0, NULL, lines[i]);
+        assert_null(strstr(p->out, "GROWS"));
+        assert_non_null(strstr(p->out, "5000"));
+    }
+    program_expect(p, 2, "at least 3", "$A leak mlp --runs 2");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_bench_rows, program_setup, program_teardown),
         cmocka_unit_test_setup_teardown(test_bench_text_and_usage, program_setup, program_teardown),
+        cmocka_unit_test_setup_teardown(test_smoke, program_setup, program_teardown),
+        cmocka_unit_test_setup_teardown(test_leak, program_setup, program_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
