@@ -100,9 +100,21 @@ bool cli_progress(void *self, const char *what, double done, double total) {
     return true;
 }
 
+/* Messages of ASC_DEBUG; the others are for programs that want them. */
+static void on_log(void *self, asc_log_level level, const char *message) {
+    (void)self;
+    if (level != ASC_LOG_DEBUG) return;
+    cli_clear_progress();
+    fputs("debug: ", stderr);
+    for (; *message != '\0'; message++) /* labels are other people's text */
+        fputc((unsigned char)*message < 0x20 || *message == 0x7f ? '?' : *message, stderr);
+    fputc('\n', stderr);
+}
+
 int cli_open_context(cli *c) {
     asc_ctx_options o = {.struct_size = sizeof o,
                          .progress = cli_progress,
+                         .log = on_log,
                          .device = c->value[OPT_DEVICE],
                          .mode = c->value[OPT_MODE],
                          .isa = c->value[OPT_ISA],

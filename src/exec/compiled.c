@@ -5,6 +5,7 @@
 #include "exe.h"
 #include "hash.h"
 #include "profile.h"
+#include "replay_file.h"
 #include <string.h>
 
 enum { MOST_CAPTURES = 128 };
@@ -316,6 +317,8 @@ asc_status asc_capture_run(asc_ctx *ctx, asc_capture *c) {
     asc_status st = asc_exe_begin(ctx, e);
     if (st == ASC_OK) st = asc_exe_run(ctx, e, ASC_CUT_CAPTURED);
     asc_prof_end(ctx, m, ASC_PROF_CUT, "captured", NULL);
+    if (st != ASC_OK && (rt->debug > 0 || rt->replay_path[0] != '\0'))
+        asc_replay_of_failure(ctx, &e->program, e->data);
     rt->stats.compile_ns += e->compile_ns - made;
     return st;
 }

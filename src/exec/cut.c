@@ -7,7 +7,10 @@
  * no allocation but that of the outputs; everything else lives in the context and is used again. */
 #include "ascribe/stats.h"
 #include "cache.h"
+#include "debug.h"
 #include "profile.h"
+#include "replay_file.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,6 +175,7 @@ static asc_status executable(asc_ctx *ctx, asc_cut_room *r, uint64_t off, asc_ca
     *out = asc_cache_find(rt, r->key, r->n_key, hash);
     if (*out != NULL) return ASC_OK;
     asc_cache_explain(ctx, r->key, r->n_key, r->nodes);
+    if (rt->debug > 0) asc_logf(ctx, ASC_LOG_DEBUG, "cache miss: %s", asc_exec_cache_why(ctx, 0));
     if (rt->cache.frozen) return frozen(ctx);
     asc_program_init(&p, ctx);
     asc_status st = asc_cut_build(ctx, &p);
@@ -219,8 +223,35 @@ static asc_status bind(asc_ctx *ctx, asc_cut_room *r, asc_exe *e) {
 static void relabel(asc_ctx *ctx, const asc_cut_room *r, asc_exe *e) {
     for (size_t i = 0; i < e->program.n_nodes; i++) {
         asc_node *n = &e->program.nodes[i];
-        if (n->op != NULL) n->label = asc_label_intern(ctx, r->nodes[n->origin - 1]->label);
+        const asc_tensor *t = r->nodes[n->origin - 1];
+        if (n->op == NULL && t->op != NULL) { /* a value of an earlier cut: what made it */
+            char text[256];
+            snprintf(text, sizeof text, "%.200s%s%s", t->label != NULL ? t->label : "",
+                     t->label != NULL ? ": " : "", t->op->name);
+            n->label = asc_label_intern(ctx, text);
+        } else {
+            n->label = asc_label_intern(ctx, t->label);
+        }
     }
+}
+
+/* Saves the cut at hand: one that failed, or the one that was asked for. */
+static void save(asc_ctx *ctx, const asc_cut_room *r, bool failed) {
+    asc_program p;
+    const asc_error error = ctx->error;
+    asc_program_init(&p, ctx);
+    asc_status st = asc_cut_build(ctx, &p);
+    void **data = st == ASC_OK ? asc_calloc(ctx, ASC_MEM_PROGRAM, p.n_nodes + 1, sizeof *data) : NULL;
+    for (size_t i = 0; data != NULL && i < p.n_nodes; i++) {
+        if (p.nodes[i].op == NULL) data[i] = r->nodes[i]->buf->data;
+    }
+    for (size_t i = 0; data != NULL && !failed && i < r->n_outs; i++)
+        data[p.outputs[i]] = r->outs[i].buf->data;
+    ctx->error = error;
+    if (data != NULL && failed) asc_replay_of_failure(ctx, &p, data);
+    if (data != NULL && !failed) asc_replay_of_cut(ctx, &p, data);
+    asc_free(ctx, data);
+    asc_program_deinit(&p);
 }
 
 static asc_status run(asc_ctx *ctx, asc_cut_room *r, asc_cache_entry *entry, asc_cut_reason why) {
@@ -229,8 +260,10 @@ static asc_status run(asc_ctx *ctx, asc_cut_room *r, asc_cache_entry *entry, asc
     bool first = !e->prepared;
     uint64_t made = e->compile_ns;
     if (st == ASC_OK) st = asc_exe_begin(ctx, e);
-    if (ctx->prof != NULL) relabel(ctx, r, e);
+    if (ctx->prof != NULL || asc_runtime_of(ctx)->debug > 0) relabel(ctx, r, e);
     if (st == ASC_OK) st = asc_exe_run(ctx, e, why);
+    uint64_t *wanted = &asc_runtime_of(ctx)->replay_cut;
+    if (st == ASC_OK && *wanted > 0 && --*wanted == 0) save(ctx, r, false);
     for (size_t i = 0; i < r->n_outs; i++) {
         if (st == ASC_OK) {
             r->outs[i].tensor->buf = r->outs[i].buf;
@@ -265,6 +298,10 @@ asc_status asc_exec_cut(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_cut_r
     st = write_key(ctx, r, ts, n, off);
     if (st == ASC_OK) st = executable(ctx, r, off, &entry);
     if (st == ASC_OK) st = run(ctx, r, entry, why);
+    if (rt->debug > 0)
+        asc_logf(ctx, ASC_LOG_DEBUG, "cut (%s): %zu nodes, %zu values: %s", asc_cut_reason_name(why), r->n,
+                 r->n_outs, st == ASC_OK ? "done" : ctx->error.message);
+    if (st != ASC_OK && (rt->debug > 0 || rt->replay_path[0] != '\0')) save(ctx, r, true);
     asc_prof_end(ctx, m, ASC_PROF_CUT, asc_cut_reason_name(why), NULL);
     rt->pending_nodes = 0;
     rt->pending_flops = 0.0;

@@ -2,6 +2,7 @@
  * What a run costs beside its kernels: one pointer for each input, output and value that lies in one of them.
  * All other pointers are set once, and again only when the context's block of temporaries has moved. */
 #include "exe.h"
+#include "debug.h"
 #include "passes.h"
 #include "profile_unit.h"
 #include <string.h>
@@ -13,7 +14,11 @@ static asc_status optimise(asc_ctx *ctx, asc_exe *e, uint64_t off) {
     if (st != ASC_OK) return st;
     asc_pass_env env = {
         .storage_bytes = dev->storage_bytes, .alias = dev->aliases_views, .fuses = dev->fuses, .off = off};
-    return asc_passes_run(ctx, &e->program, &env);
+    const bool text = asc_runtime_of(ctx)->debug >= ASC_DEBUG_TEXT;
+    if (text) asc_debug_text(ctx, "program as recorded", &e->program);
+    st = asc_passes_run(ctx, &e->program, &env);
+    if (text && st == ASC_OK) asc_debug_text(ctx, "program after the passes", &e->program);
+    return st;
 }
 
 static asc_status plan(asc_ctx *ctx, asc_exe *e) {
@@ -188,7 +193,8 @@ asc_status asc_exe_run(asc_ctx *ctx, asc_exe *e, asc_cut_reason why) {
     asc_prof_mark m = asc_prof_run_begin(ctx);
     uint64_t t0 = asc_now_ns();
     rt->in_cut = true;
-    asc_status st = rt->device->run(ctx, rt->device_state, &a);
+    asc_status st =
+        rt->debug < ASC_DEBUG_TRAP ? rt->device->run(ctx, rt->device_state, &a) : asc_debug_run(ctx, &a);
     rt->in_cut = false;
     asc_prof_run_end(ctx, m);
     count(rt, e, why, asc_now_ns() - t0);

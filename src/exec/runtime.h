@@ -57,6 +57,10 @@ typedef struct asc_runtime {
     uint64_t passes_off;             /* asc_pass_env.off */
     uint64_t key_device;             /* device, instruction set and threads, as a word of keys */
     uint8_t scalar_slots[ASC_N_OPS]; /* bit k: float attribute k is a run-time scalar */
+    int debug;                       /* ASC_DEBUG, see debug.h */
+    bool replayed;                   /* a failing run has been saved */
+    uint64_t replay_cut;             /* cuts until one is saved; 0 = none */
+    char replay_path[1024];          /* ASC_REPLAY; "" = not set */
 } asc_runtime;
 
 asc_runtime *asc_runtime_of(const asc_ctx *ctx);
