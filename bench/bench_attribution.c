@@ -1,6 +1,6 @@
 /* bench_attribution.c - attribution on small nets: the jobs that are compared with Captum.
  *
- * usage: bench_attribution [--threads N] [JOB ...]        (default: every job)
+ * usage: bench_attribution [--threads N] [--mode MODE] [JOB ...]        (default: every job)
  * Columns: job, seconds per call (best of the runs), calls, peak resident memory of the process so far in MB.
  * The peer does the same work: scripts/peers/captum_jobs.py. For memory run one job per process.
  */
@@ -236,9 +236,9 @@ int main(int argc, char **argv) {
     asc_ctx_options o = {.struct_size = sizeof o, .n_threads = 2};
     asc_ctx *ctx;
     int first = 1;
-    if (argc > 2 && strcmp(argv[1], "--threads") == 0) {
-        o.n_threads = atoi(argv[2]);
-        first = 3;
+    for (; first + 1 < argc && strncmp(argv[first], "--", 2) == 0; first += 2) {
+        if (strcmp(argv[first], "--threads") == 0) o.n_threads = atoi(argv[first + 1]);
+        if (strcmp(argv[first], "--mode") == 0) o.mode = argv[first + 1];
     }
     check(NULL, asc_ctx_create(&o, &ctx));
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {

@@ -1,6 +1,7 @@
 /* gradients.c - gradients of the scalar, at the prompt and at points between a baseline and the prompt, in
  * batches. */
 #include "exec.h"
+#include "job_capture.h"
 #include "method.h"
 #include "profile.h"
 #include <math.h>
@@ -52,22 +53,56 @@ static asc_tensor *start_of_path(asc_job *j, asc_tensor *x) {
     return asc_add(ctx, rest, asc_mul(ctx, asc_reshape(ctx, row, ASC_SHAPE(1, d)), gone));
 }
 
-/* One batch of points; x and x0 [P - C,D] have values already; g [n, P - C]. */
+/* One batch of points on the path; x and x0 [P - C,D] have values already. */
+typedef struct points {
+    asc_job *j;
+    asc_tensor *x, *x0;
+    const double *alphas;
+    size_t n;
+    bool gradients;
+} points;
+
+/* f [n], and the directional parts [n, P - C] of the gradient. */
+static asc_status record_points(void *self, asc_tensor **outs) {
+    const points *p = self;
+    asc_job *j = p->j;
+    asc_ctx *ctx = j->ctx;
+    int axis[] = {-1};
+    asc_tensor *a = asc_job_leaf(j, asc_from_f64(ctx, ASC_SHAPE((int64_t)p->n, 1, 1), p->alphas));
+    asc_tensor *x = asc_job_leaf(j, p->x), *x0 = asc_job_leaf(j, p->x0), *diff = asc_sub(ctx, x, x0);
+    asc_tensor *at = asc_add(ctx, asc_mul(ctx, diff, a), x0), *grad = NULL;
+    outs[0] = asc_job_scalar(j, at, NULL, NULL);
+    if (!p->gradients) return ASC_OK;
+    asc_grad(ctx, outs[0], asc_full(ctx, asc_tensor_shape(outs[0]), 1.0), &at, 1, &grad);
+    outs[1] = asc_sum(ctx, asc_mul(ctx, grad, diff), 1, axis, false);
+    return ASC_OK;
+}
+
+static asc_status captured_points(points *p, double *f, double *g, bool *ran) {
+    asc_job *j = p->j;
+    const int64_t sizes[] = {1, p->x->shape.dims[0], p->gradients};
+    const asc_job_source first[] = {{.numbers = p->alphas, .n = p->n}, {.tensor = p->x}, {.tensor = p->x0}};
+    asc_job_batch_run b;
+    asc_status st = asc_job_captured(&b, j, sizes, 3, p->n, first, 3, p->gradients ? 2 : 1, record_points, p);
+    *ran = b.capture != NULL;
+    if (st == ASC_OK && *ran) st = asc_job_captured_read(&b, 0, f, p->n);
+    if (st == ASC_OK && *ran && p->gradients)
+        st = asc_job_captured_read(&b, 1, g, p->n * (size_t)p->x->shape.dims[0]);
+    asc_job_captured_deinit(&b);
+    return st;
+}
+
 static asc_status batch_at(asc_job *j, asc_tensor *x, asc_tensor *x0, const double *alphas, size_t n,
                            double *f, double *g) {
     asc_ctx *ctx = j->ctx;
-    int64_t b = (int64_t)n;
-    int axis[] = {-1};
+    points p = {.j = j, .x = x, .x0 = x0, .alphas = alphas, .n = n, .gradients = g != NULL};
+    asc_tensor *ts[2] = {NULL, NULL};
+    bool ran;
+    asc_status st = captured_points(&p, f, g, &ran);
+    if (st != ASC_OK || ran) return st;
     asc_scope_begin(ctx);
-    asc_tensor *a = asc_from_f64(ctx, ASC_SHAPE(b, 1, 1), alphas), *diff = asc_sub(ctx, x, x0);
-    asc_tensor *points = asc_add(ctx, asc_mul(ctx, diff, a), x0), *grad = NULL;
-    asc_tensor *y = asc_job_scalar(j, points, NULL, NULL);
-    asc_tensor *ts[2] = {y, NULL};
-    if (g != NULL) {
-        asc_grad(ctx, y, asc_full(ctx, asc_tensor_shape(y), 1.0), &points, 1, &grad);
-        ts[1] = asc_sum(ctx, asc_mul(ctx, grad, diff), 1, axis, false);
-    }
-    asc_status st = asc_run(ctx, ts, g != NULL ? 2 : 1);
+    st = record_points(&p, ts);
+    if (st == ASC_OK) st = asc_run(ctx, ts, g != NULL ? 2 : 1);
     if (st == ASC_OK) st = asc_read_f64(ctx, ts[0], f, n);
     if (st == ASC_OK && g != NULL) st = asc_read_f64(ctx, ts[1], g, n * (j->r->n_prompt - j->n_prefix));
     return asc_scope_close(ctx, st);

@@ -30,8 +30,17 @@ typedef struct asc_job {
     bool no_sharing;  /* run every prompt from its first token (tests compare both) */
     asc_kv
         *prefix; /* keys and values of tokens that all prompts of a batch begin with, [1,C,G,D] per layer */
-    size_t n_prefix; /* C; 0 = none */
+    size_t n_prefix;               /* C; 0 = none */
+    struct asc_job_leaves *leaves; /* set while a batch is recorded to be kept (job_capture.h) */
 } asc_job;
+
+/* The leaves of a batch whose values change from run to run, in the order in which they were made. */
+typedef struct asc_job_leaves {
+    asc_tensor **tensors;
+    size_t n, cap;
+} asc_job_leaves;
+/* Lists t when a batch is recorded to be kept; returns it. */
+asc_tensor *asc_job_leaf(asc_job *j, asc_tensor *t);
 
 struct asc_task; /* task.h */
 
@@ -83,6 +92,8 @@ ASC_MUST_USE asc_status asc_job_features(asc_job *j, const asc_chat_text *chat);
 /* target.c: the scalar of each of B prompts given as embeddings x [B,P,D] -> [B]. `run` may carry a site
  * hook. */
 asc_tensor *asc_job_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *site_self);
+/* Embeddings [b,n,D] of ids, which are listed as a leaf. */
+asc_tensor *asc_job_embed(asc_job *j, const int32_t *ids, int64_t b, int64_t n);
 
 /* prefix.c: computes the first n prompt ids once and keeps their keys and values in the current scope, for
  * every batch until asc_job_prefix_end. Exact: later tokens do not change earlier ones in a causal model. */

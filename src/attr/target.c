@@ -5,11 +5,20 @@
 #include "method.h"
 #include <string.h>
 
+asc_tensor *asc_job_embed(asc_job *j, const int32_t *ids, int64_t b, int64_t n) {
+    asc_tensor *x = asc_decoder_embed(&j->m->decoder, ids, b, n);
+    if (x->poison != ASC_OK) return x;
+    asc_tensor *leaf = asc_job_leaf(j, x->in[1]); /* rows of a table: input 1 holds the ids */
+    return leaf->poison == ASC_OK ? x : leaf;
+}
+
 /* The prefix's keys and values for each of b prompts; NULL when out of memory. */
 static asc_kv *repeat_prefix(asc_job *j, int64_t b) {
     int64_t n = j->m->decoder.cfg.n_layers;
     asc_kv *past = asc_calloc(j->ctx, ASC_MEM_GENERAL, (size_t)n, sizeof *past);
     for (int64_t l = 0; past != NULL && l < n; l++) {
+        asc_job_leaf(j, j->prefix[l].k);
+        asc_job_leaf(j, j->prefix[l].v);
         asc_shape s = asc_tensor_shape(j->prefix[l].k);
         if (s.rank > 0) s.dims[0] = b;
         past[l].k = b == 1 ? j->prefix[l].k : asc_broadcast(j->ctx, j->prefix[l].k, s);
@@ -23,7 +32,7 @@ static asc_tensor *rows_of(asc_job *j, asc_tensor *x, const int32_t *rep, int64_
                            asc_site_fn site, void *self) {
     asc_decoder *d = &j->m->decoder;
     if (m > 1) {
-        asc_tensor *parts[2] = {x, asc_decoder_embed(d, rep, b, m - 1)};
+        asc_tensor *parts[2] = {x, asc_job_embed(j, rep, b, m - 1)};
         x = asc_concat(j->ctx, parts, 2, 1);
     }
     asc_kv *past = NULL;
@@ -57,7 +66,7 @@ static asc_tensor *score_of(asc_job *j, asc_tensor *x, const int32_t *ids, size_
         if (n > 1) memcpy(context + (size_t)i * (n - 1), ids, (n - 1) * sizeof *ids);
     }
     asc_tensor *logits = rows_of(j, x, context, b, m, site, self);
-    asc_tensor *index = asc_from_i32(ctx, ASC_SHAPE(b, m), rep);
+    asc_tensor *index = asc_job_leaf(j, asc_from_i32(ctx, ASC_SHAPE(b, m), rep));
     asc_free(ctx, rep);
     if (j->req->output != ASC_OUTPUT_LOGIT) logits = asc_log_softmax(ctx, logits);
     asc_tensor *s = asc_sum(ctx, asc_take_last(ctx, logits, index), 1, axis, false);

@@ -40,9 +40,31 @@ typedef struct asc_aim {
     const asc_target *want;
     int64_t site; /* of the value */
     bool resolved;
-    size_t row_elems; /* numbers of one example's value */
+    asc_shape row;    /* of one example's value */
+    size_t row_elems; /* its numbers */
     size_t n_out;     /* explained numbers per example */
 } asc_aim;
+
+/* A leaf that a pass fills from its rows or from the request, and how to fill it again (task_capture.c). */
+typedef enum asc_leaf_kind {
+    ASC_LEAF_ROWS,    /* variable `which` of the pass's rows */
+    ASC_LEAF_OWN,     /* variable `which` as the (expanded) task has it */
+    ASC_LEAF_INPUT,   /* the net's input `which` as the request gives it */
+    ASC_LEAF_INDEX,   /* the target's index of each row */
+    ASC_LEAF_VERSUS,  /* the index that is subtracted */
+    ASC_LEAF_WEIGHTS, /* the target's weights */
+} asc_leaf_kind;
+typedef struct asc_leaf {
+    asc_leaf_kind kind;
+    uint32_t which;
+    bool partner; /* of the partner rows */
+} asc_leaf;
+typedef struct asc_leaf_list {
+    asc_leaf *leaves;
+    asc_tensor **tensors; /* [n] */
+    size_t n, cap_leaves, cap_tensors;
+    bool partner; /* of those listed from here on */
+} asc_leaf_list;
 
 typedef struct asc_task {
     asc_ctx *ctx;
@@ -62,6 +84,7 @@ typedef struct asc_task {
     bool at_sites;
     size_t n_features; /* groups of the masks over all at[] (elements when there are none) */
     asc_aim aim;
+    asc_leaf_list *leaves; /* set while a pass is recorded to be kept; NULL = nobody asks */
 } asc_task;
 
 /* Rows to run. fill writes variable v of row i, size doubles, and must not depend on what was filled before.

@@ -74,18 +74,11 @@ asc_status asc_target_check(asc_ctx *ctx, const asc_target *w, const asc_shape *
     return ASC_OK;
 }
 
-static asc_status resolve(asc_task *t, asc_aim *a, asc_tensor *value, size_t n) {
+asc_status asc_aim_resolve(asc_task *t, asc_aim *a, const asc_shape *row) {
     asc_ctx *ctx = t->ctx;
     const asc_target *w = a->want;
-    char text[128];
-    if (t->batched && (value->shape.rank == 0 || value->shape.dims[0] != (int64_t)n)) {
-        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
-                 "the explained value '%.60s' has shape %s for %zu examples: its first dimension does not "
-                 "count them",
-                 t->net->sites[a->site], asc_shape_text(&value->shape, text), n);
-        return asc_hint(ctx, "if the net mixes examples, give them as one (no_batch)");
-    }
-    asc_shape s = row_shape(t, a, value);
+    const asc_shape s = *row;
+    a->row = s;
     a->row_elems = (size_t)asc_shape_elems(&s);
     a->n_out = a->row_elems;
     if (w->weights != NULL) a->n_out = 1;
@@ -106,6 +99,20 @@ static asc_status resolve(asc_task *t, asc_aim *a, asc_tensor *value, size_t n) 
     return ASC_OK;
 }
 
+static asc_status resolve(asc_task *t, asc_aim *a, asc_tensor *value, size_t n) {
+    asc_ctx *ctx = t->ctx;
+    char text[128];
+    if (t->batched && (value->shape.rank == 0 || value->shape.dims[0] != (int64_t)n)) {
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                 "the explained value '%.60s' has shape %s for %zu examples: its first dimension does not "
+                 "count them",
+                 t->net->sites[a->site], asc_shape_text(&value->shape, text), n);
+        return asc_hint(ctx, "if the net mixes examples, give them as one (no_batch)");
+    }
+    asc_shape s = row_shape(t, a, value);
+    return asc_aim_resolve(t, a, &s);
+}
+
 static asc_tensor *transformed(asc_ctx *ctx, asc_tensor *v, asc_transform how) {
     switch (how) {
     case ASC_TRANSFORM_SOFTMAX:
@@ -120,40 +127,51 @@ static asc_tensor *transformed(asc_ctx *ctx, asc_tensor *v, asc_transform how) {
     return v;
 }
 
-/* Rows of [n, k, n_out] by an index each. */
-static asc_tensor *pick(asc_task *t, const asc_aim *a, asc_tensor *flat, const asc_shape *s,
-                        const int64_t *index, const asc_rows *rows, size_t first, size_t n) {
-    asc_ctx *ctx = t->ctx;
+void asc_aim_index(const asc_task *t, const asc_aim *a, bool versus, const asc_rows *rows, size_t first,
+                   size_t n, int32_t *out) {
     int64_t k = (int64_t)a->n_out, per = (int64_t)a->row_elems / k;
+    const int64_t *index = versus ? a->want->versus : a->want->index;
     int rank = a->want->rank;
-    if (a->want->n_rows == 1) return asc_slice(ctx, flat, 1, offset_of(ctx, s, index, rank), k);
-    int32_t *at = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *at);
-    if (at == NULL) return asc_graph_poison(asc_graph_of(ctx));
     for (size_t i = 0; i < n; i++) {
         size_t e = asc_rows_example(t, rows, first + i);
-        at[i] = (int32_t)((int64_t)i * per + offset_of(ctx, s, index + e * (size_t)rank, rank) / k);
+        out[i] = (int32_t)((int64_t)i * per + offset_of(t->ctx, &a->row, index + e * (size_t)rank, rank) / k);
     }
+}
+
+/* Rows of [n, k, n_out] by an index each. */
+static asc_tensor *pick(asc_task *t, const asc_aim *a, asc_tensor *flat, bool versus, const asc_rows *rows,
+                        size_t first, size_t n) {
+    asc_ctx *ctx = t->ctx;
+    int64_t k = (int64_t)a->n_out, per = (int64_t)a->row_elems / k;
+    const int64_t *index = versus ? a->want->versus : a->want->index;
+    if (a->want->n_rows == 1)
+        return asc_slice(ctx, flat, 1, offset_of(ctx, &a->row, index, a->want->rank), k);
+    int32_t *at = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *at);
+    if (at == NULL) return asc_graph_poison(asc_graph_of(ctx));
+    asc_aim_index(t, a, versus, rows, first, n, at);
     asc_tensor *table = asc_reshape(ctx, flat, ASC_SHAPE((int64_t)n * per, k));
-    asc_tensor *out = asc_gather(ctx, table, asc_from_i32(ctx, ASC_SHAPE((int64_t)n), at));
+    asc_tensor *which = asc_from_i32(ctx, ASC_SHAPE((int64_t)n), at);
     asc_free(ctx, at);
-    return out;
+    return asc_gather(ctx, table, asc_task_leaf(t, which, versus ? ASC_LEAF_VERSUS : ASC_LEAF_INDEX, 0));
+}
+
+void asc_aim_weights(const asc_task *t, const asc_aim *a, const asc_rows *rows, size_t row, double *out) {
+    const asc_target *w = a->want;
+    size_t e = w->weight_rows == 1 ? 0 : asc_rows_example(t, rows, row);
+    memcpy(out, w->weights + e * a->row_elems, a->row_elems * sizeof *out);
 }
 
 static asc_tensor *weighted(asc_task *t, const asc_aim *a, asc_tensor *flat, const asc_rows *rows,
                             size_t first, size_t n) {
     asc_ctx *ctx = t->ctx;
-    const asc_target *w = a->want;
-    size_t m = a->row_elems, total, k = w->weight_rows == 1 ? 1 : n;
+    size_t m = a->row_elems, total, k = a->want->weight_rows == 1 ? 1 : n;
     double *copy = asc_mul_size(k, m, &total) ? asc_calloc(ctx, ASC_MEM_GENERAL, total, sizeof *copy) : NULL;
     if (copy == NULL) return asc_graph_poison(asc_graph_of(ctx));
-    for (size_t i = 0; i < k; i++) {
-        size_t e = k == 1 ? 0 : asc_rows_example(t, rows, first + i);
-        memcpy(copy + i * m, w->weights + e * m, m * sizeof *copy);
-    }
+    for (size_t i = 0; i < k; i++) asc_aim_weights(t, a, rows, first + i, copy + i * m);
     int axis[] = {1};
     asc_tensor *c = asc_from_f64(ctx, ASC_SHAPE((int64_t)k, (int64_t)m), copy);
     asc_free(ctx, copy);
-    return asc_sum(ctx, asc_mul(ctx, flat, c), 1, axis, true);
+    return asc_sum(ctx, asc_mul(ctx, flat, asc_task_leaf(t, c, ASC_LEAF_WEIGHTS, 0)), 1, axis, true);
 }
 
 asc_tensor *asc_aim_select(asc_task *t, asc_aim *a, asc_tensor *value, const asc_rows *rows, size_t first,
@@ -166,14 +184,13 @@ asc_tensor *asc_aim_select(asc_task *t, asc_aim *a, asc_tensor *value, const asc
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the explained value changes its size between passes");
         return asc_graph_poison(asc_graph_of(ctx));
     }
-    asc_shape s = row_shape(t, a, value);
     value = transformed(ctx, value, a->want->transform);
     asc_tensor *flat = asc_reshape(ctx, value, ASC_SHAPE((int64_t)n, (int64_t)a->row_elems));
     if (a->want->weights != NULL) return weighted(t, a, flat, rows, first, n);
     if (a->want->n_rows == 0) return flat;
-    asc_tensor *out = pick(t, a, flat, &s, a->want->index, rows, first, n);
+    asc_tensor *out = pick(t, a, flat, false, rows, first, n);
     if (a->want->versus == NULL) return out;
-    return asc_sub(ctx, out, pick(t, a, flat, &s, a->want->versus, rows, first, n));
+    return asc_sub(ctx, out, pick(t, a, flat, true, rows, first, n));
 }
 
 double asc_target_sum(const asc_target *target, const asc_shape *shape, size_t example,

@@ -98,15 +98,18 @@ asc_status asc_task_n_out(asc_task *t, size_t *out) {
     ends s = {.t = t};
     asc_rows rows = {.n = 1, .self = &s, .fill = fill};
     asc_pass p = {.rows = &rows};
+    asc_pass_run r = {.t = t, .p = &p, .aim = &t->aim};
     size_t n = t->n_at > t->n_in ? t->n_at : t->n_in;
-    asc_recorded rec = {.moved = asc_calloc(ctx, ASC_MEM_PROGRAM, n + 1, sizeof(asc_tensor *)),
-                        .y = asc_calloc(ctx, ASC_MEM_PROGRAM, n + 1, sizeof(asc_tensor *))};
-    asc_scope_begin(ctx);
-    if (rec.moved == NULL || rec.y == NULL) st = ASC_RESOURCE_EXHAUSTED;
-    if (st == ASC_OK) st = asc_task_record(t, &p, &rows, &t->aim, 0, 1, &rec);
-    st = asc_scope_close(ctx, st);
-    asc_free(ctx, rec.moved);
-    asc_free(ctx, rec.y);
+    bool known = false;
+    ASC_TRY(asc_pass_recall(&r, &known));
+    if (known) goto done;
+    r.rec.moved = asc_calloc(ctx, ASC_MEM_PROGRAM, n + 1, sizeof(asc_tensor *));
+    r.rec.y = asc_calloc(ctx, ASC_MEM_PROGRAM, n + 1, sizeof(asc_tensor *));
+    st = r.rec.moved != NULL && r.rec.y != NULL ? asc_pass_learn(&r) : ASC_RESOURCE_EXHAUSTED;
+done:
+    asc_free(ctx, r.rec.moved);
+    asc_free(ctx, r.rec.y);
+    asc_pass_capture_deinit(&r);
     *out = t->aim.n_out;
     return st == ASC_OK ? check_scores(t) : st;
 }

@@ -14,21 +14,9 @@ static const size_t DEFAULT_MEMORY = (size_t)400 << 20;
 static const size_t ENOUGH_BYTES = (size_t)24 << 20;
 enum { ENOUGH_ROWS = 16 };
 
-/* One pass being made: its tensors, and room for what is read back. */
-typedef struct pass_run {
-    asc_task *t;
-    const asc_pass *p;
-    asc_aim *aim;
-    asc_recorded rec, partner;
-    asc_tensor **grads, **outs;
-    size_t n_outs, cap_outs;
-    double *f, **y, **g, **y0;
-    const double **row_y, **row_g, **row_y0;
-} pass_run;
+static size_t n_var(const asc_pass_run *r) { return r->t->n_at > r->t->n_in ? r->t->n_at : r->t->n_in; }
 
-static size_t n_var(const pass_run *r) { return r->t->n_at > r->t->n_in ? r->t->n_at : r->t->n_in; }
-
-static void free_buffers(pass_run *r) {
+static void free_buffers(asc_pass_run *r) {
     for (size_t k = 0; k < r->t->n_at; k++) {
         if (r->y != NULL) asc_free(r->t->ctx, r->y[k]);
         if (r->g != NULL) asc_free(r->t->ctx, r->g[k]);
@@ -41,7 +29,7 @@ static void free_buffers(pass_run *r) {
     r->f = NULL;
 }
 
-static void run_deinit(pass_run *r) {
+static void run_deinit(asc_pass_run *r) {
     asc_ctx *ctx = r->t->ctx;
     free_buffers(r);
     asc_free(ctx, r->rec.moved);
@@ -56,11 +44,12 @@ static void run_deinit(pass_run *r) {
     asc_free(ctx, r->row_y0);
     asc_free(ctx, r->row_y);
     asc_free(ctx, r->row_g);
+    asc_pass_capture_deinit(r);
 }
 
-static asc_status run_init(pass_run *r, asc_task *t, const asc_pass *p, asc_aim *aim) {
+static asc_status run_init(asc_pass_run *r, asc_task *t, const asc_pass *p, asc_aim *aim) {
     asc_ctx *ctx = t->ctx;
-    *r = (pass_run){.t = t, .p = p, .aim = aim};
+    *r = (asc_pass_run){.t = t, .p = p, .aim = aim};
     size_t n = n_var(r) + 1;
     r->rec.moved = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(asc_tensor *));
     r->rec.y = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof(asc_tensor *));
@@ -84,7 +73,7 @@ static asc_status run_init(pass_run *r, asc_task *t, const asc_pass *p, asc_aim 
 }
 
 /* Gradients at values that the net went through: one walk each, since a site may lie behind another one. */
-static void record_gradients(pass_run *r) {
+static void record_gradients(asc_pass_run *r) {
     asc_ctx *ctx = r->t->ctx;
     const asc_pass *p = r->p;
     size_t n = r->t->n_at;
@@ -103,7 +92,7 @@ static void record_gradients(pass_run *r) {
 }
 
 /* Adds what the rules want to know of this pass to what is computed. */
-static asc_status watch(pass_run *r) {
+static asc_status watch(asc_pass_run *r) {
     const asc_grad_rules *rules = r->p->rules;
     asc_tensor *const *more;
     if (rules == NULL || rules->watched == NULL) return ASC_OK;
@@ -114,18 +103,19 @@ static asc_status watch(pass_run *r) {
     return st;
 }
 
-static asc_status tell_rules(const pass_run *r, bool ran) {
+static asc_status tell_rules(const asc_pass_run *r, bool ran) {
     const asc_grad_rules *rules = r->p->rules;
     return rules == NULL || rules->after == NULL ? ASC_OK : rules->after(r->t->ctx, rules->self, ran);
 }
 
-/* Records rows first .. first + n - 1 and lists what must be computed. */
-static asc_status record(pass_run *r, size_t first, size_t n) {
+asc_status asc_pass_record(asc_pass_run *r, size_t first, size_t n) {
     asc_task *t = r->t;
     const asc_pass *p = r->p;
     asc_status st = asc_task_record(t, p, p->rows, r->aim, first, n, &r->rec);
+    r->leaves.partner = true;
     if (st == ASC_OK && p->partner_rows != NULL)
         st = asc_task_record(t, p, p->partner_rows, r->aim, first, n, &r->partner);
+    r->leaves.partner = false;
     if (st != ASC_OK) return st;
     r->n_outs = 0;
     r->outs[r->n_outs++] = r->rec.f;
@@ -147,7 +137,7 @@ static asc_status record(pass_run *r, size_t first, size_t n) {
     return watch(r);
 }
 
-static asc_status make_buffers(pass_run *r, size_t n) {
+asc_status asc_pass_make_buffers(asc_pass_run *r, size_t n) {
     asc_task *t = r->t;
     free_buffers(r);
     r->f = asc_calloc(t->ctx, ASC_MEM_SCRATCH, n * r->aim->n_out, sizeof *r->f);
@@ -168,7 +158,7 @@ static asc_status make_buffers(pass_run *r, size_t n) {
     return ASC_OK;
 }
 
-static asc_status check_finite(const pass_run *r, const double *v, size_t n, const char *what,
+static asc_status check_finite(const asc_pass_run *r, const double *v, size_t n, const char *what,
                                const char *name) {
     for (size_t i = 0; i < n; i++) {
         if (isfinite(v[i])) continue;
@@ -180,30 +170,35 @@ static asc_status check_finite(const pass_run *r, const double *v, size_t n, con
     return ASC_OK;
 }
 
-static asc_status read_back(pass_run *r, size_t first, size_t n) {
+/* Everything that was read. */
+static asc_status check_results(const asc_pass_run *r, size_t first, size_t n) {
+    const asc_task *t = r->t;
+    const char *name = t->net->sites[r->aim->site];
+    asc_status st = check_finite(r, r->f, n * r->aim->n_out, "the explained value", name);
+    if (st == ASC_OK && r->p->partner_f != NULL)
+        st = check_finite(r, r->p->partner_f + first, n, "the explained value at the baseline", name);
+    for (size_t k = 0; st == ASC_OK && r->p->want_gradients && k < t->n_at; k++)
+        st = check_finite(r, r->g[k], n * t->at[k].size, "a gradient with respect to", t->at[k].name);
+    return st;
+}
+
+static asc_status read_back(asc_pass_run *r, size_t first, size_t n) {
     asc_task *t = r->t;
     asc_ctx *ctx = t->ctx;
     asc_status st = ASC_OK;
-    const char *name = t->net->sites[r->aim->site];
     ASC_TRY(asc_read_f64(ctx, r->rec.f, r->f, n * r->aim->n_out));
-    ASC_TRY(check_finite(r, r->f, n * r->aim->n_out, "the explained value", name));
-    if (r->p->partner_f != NULL) {
-        ASC_TRY(asc_read_f64(ctx, r->partner.f, r->p->partner_f + first, n));
-        ASC_TRY(check_finite(r, r->p->partner_f + first, n, "the explained value at the baseline", name));
-    }
+    if (r->p->partner_f != NULL) ASC_TRY(asc_read_f64(ctx, r->partner.f, r->p->partner_f + first, n));
     for (size_t k = 0; k < t->n_at; k++) {
         size_t m = n * t->at[k].size;
         if (r->p->want_values) ASC_TRY(asc_read_f64(ctx, r->rec.y[k], r->y[k], m));
         if (r->y0[k] != NULL) ASC_TRY(asc_read_f64(ctx, r->partner.y[k], r->y0[k], m));
-        if (!r->p->want_gradients) continue;
-        ASC_TRY(asc_read_f64(ctx, r->grads[k], r->g[k], m));
-        ASC_TRY(check_finite(r, r->g[k], m, "a gradient with respect to", t->at[k].name));
+        if (r->p->want_gradients) ASC_TRY(asc_read_f64(ctx, r->grads[k], r->g[k], m));
     }
 done:
     return st;
 }
 
-static asc_status hand_over(pass_run *r, size_t first, size_t n) {
+static asc_status hand_over(asc_pass_run *r, size_t first, size_t n) {
     asc_task *t = r->t;
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < t->n_at; k++) {
@@ -221,21 +216,29 @@ static asc_status hand_over(pass_run *r, size_t first, size_t n) {
     return ASC_OK;
 }
 
-static asc_status one_pass(pass_run *r, size_t first, size_t n) {
+static asc_status recorded_pass(asc_pass_run *r, size_t first, size_t n) {
     asc_ctx *ctx = r->t->ctx;
     asc_scope_begin(ctx);
-    asc_status st = record(r, first, n);
+    asc_status st = asc_pass_record(r, first, n);
     if (st == ASC_OK) st = asc_run(ctx, r->outs, r->n_outs);
-    if (st == ASC_OK && r->f == NULL) st = make_buffers(r, n);
+    if (st == ASC_OK && r->f == NULL) st = asc_pass_make_buffers(r, n);
     if (st == ASC_OK) st = read_back(r, first, n);
+    if (st == ASC_OK) st = check_results(r, first, n);
     asc_status told = tell_rules(r, st == ASC_OK);
-    st = asc_scope_close(ctx, st != ASC_OK ? st : told);
+    return asc_scope_close(ctx, st != ASC_OK ? st : told);
+}
+
+static asc_status one_pass(asc_pass_run *r, size_t first, size_t n) {
+    bool ran;
+    asc_status st = asc_pass_captured(r, first, n, &ran);
+    if (st == ASC_OK && ran) st = check_results(r, first, n);
+    if (st == ASC_OK && !ran) st = recorded_pass(r, first, n);
     return st == ASC_OK ? hand_over(r, first, n) : st;
 }
 
 /* What passes of this kind cost depends on the shapes, the sites and the target's site: the net remembers it.
  */
-static uint64_t price_key(const pass_run *r) {
+static uint64_t price_key(const asc_pass_run *r) {
     const asc_task *t = r->t;
     int64_t kind[] = {r->p->replace_sites, r->p->want_gradients, r->p->partner_rows != NULL, r->aim->site,
                       (int64_t)(uintptr_t)(r->p->rules != NULL ? r->p->rules->name : NULL)};
@@ -247,10 +250,10 @@ static uint64_t price_key(const pass_run *r) {
     return h | 1;
 }
 
-static asc_status price(pass_run *r, size_t n, size_t *out) {
+static asc_status price(asc_pass_run *r, size_t n, size_t *out) {
     asc_plan plan;
     asc_scope_begin(r->t->ctx);
-    asc_status st = record(r, 0, n);
+    asc_status st = asc_pass_record(r, 0, n);
     if (st == ASC_OK) st = asc_exec_price(r->t->ctx, r->outs, r->n_outs, &plan);
     asc_status told = tell_rules(r, false);
     if (st == ASC_OK) st = told;
@@ -260,7 +263,7 @@ static asc_status price(pass_run *r, size_t n, size_t *out) {
 }
 
 /* What a row's filled values take outside the plan: a leaf, and the buffer that it is copied from. */
-static size_t leaf_bytes(const pass_run *r) {
+static size_t leaf_bytes(const asc_pass_run *r) {
     const asc_task *t = r->t;
     size_t bytes = 0, n = r->p->replace_sites ? t->n_at : t->n_in;
     for (size_t k = 0; k < n; k++)
@@ -268,7 +271,7 @@ static size_t leaf_bytes(const pass_run *r) {
     return bytes * (r->p->partner_rows != NULL ? 2 : 1);
 }
 
-static asc_status choose_rows(pass_run *r, size_t *out) {
+static asc_status choose_rows(asc_pass_run *r, size_t *out) {
     asc_task *t = r->t;
     size_t want = r->p->rows->n, one = 0, two = 0;
     size_t limit = t->req->memory_bytes > 0 ? t->req->memory_bytes : DEFAULT_MEMORY;
@@ -306,7 +309,7 @@ static asc_status choose_rows(pass_run *r, size_t *out) {
 asc_status asc_task_run(asc_task *t, const asc_pass *p) {
     asc_ctx *ctx = t->ctx;
     asc_status st = ASC_OK;
-    pass_run r = {0};
+    asc_pass_run r = {0};
     asc_aim other;
     size_t chunk = 1, n = p->rows->n;
     if (n == 0) return ASC_OK;
@@ -336,14 +339,14 @@ done:
 asc_status asc_task_price(asc_task *t, bool gradients, double *flops, size_t *bytes) {
     asc_rows rows = asc_task_input_rows(t, 1);
     asc_pass p = {.rows = &rows, .want_gradients = gradients};
-    pass_run r = {0};
+    asc_pass_run r = {0};
     asc_plan plan;
     asc_status st = ASC_OK;
     *flops = 0.0;
     *bytes = 0;
     ASC_TRY(run_init(&r, t, &p, &t->aim));
     asc_scope_begin(t->ctx);
-    st = record(&r, 0, 1);
+    st = asc_pass_record(&r, 0, 1);
     if (st == ASC_OK) st = asc_exec_price(t->ctx, r.outs, r.n_outs, &plan);
     st = asc_scope_close(t->ctx, st);
     if (st != ASC_OK) goto done;

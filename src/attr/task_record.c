@@ -13,14 +13,8 @@ size_t asc_rows_example(const asc_task *t, const asc_rows *rows, size_t row) {
     return own_example(t, rows, row) / t->copies;
 }
 
-/* Rows that hold their examples' inputs as the (expanded) task has them. */
-typedef struct own_values {
-    const asc_task *t;
-    const asc_rows *rows;
-} own_values;
-
-static void fill_own(void *self, size_t row, size_t var, double *out) {
-    const own_values *o = self;
+void asc_rows_own(void *self, size_t row, size_t var, double *out) {
+    const asc_own_values *o = self;
     const asc_var *v = &o->t->in[var];
     memcpy(out, v->x + own_example(o->t, o->rows, row) * v->size, v->size * sizeof *out);
 }
@@ -154,7 +148,7 @@ static asc_tensor *at_site(void *self, size_t site, asc_tensor *value) {
         if (t->at[k].site != (int64_t)site || s->out->y[k] != NULL) continue;
         if (know_site(t, &t->at[k], value, s->n) != ASC_OK) return asc_graph_poison(asc_graph_of(t->ctx));
         if (s->p->replace_sites) {
-            value = filled(t, s->rows, &t->at[k], k, s->first, s->n);
+            value = asc_task_leaf(t, filled(t, s->rows, &t->at[k], k, s->first, s->n), ASC_LEAF_ROWS, k);
             s->out->moved[k] = value;
         }
         s->out->y[k] = value;
@@ -170,13 +164,15 @@ static asc_status feed(asc_task *t, const asc_pass *p, const asc_rows *rows, siz
         const asc_feed *f = &t->feeds[i];
         bool fill = f->moving && !p->replace_sites;
         if (!fill && f->moving && t->copies > 1) { /* an expanded task's own values */
-            own_values own = {.t = t, .rows = rows};
-            asc_rows copies = {.n = rows->n, .self = &own, .fill = fill_own};
-            inputs[i] = filled(t, &copies, &t->in[f->var], f->var, first, n);
+            asc_own_values own = {.t = t, .rows = rows};
+            asc_rows copies = {.n = rows->n, .self = &own, .fill = asc_rows_own};
+            inputs[i] =
+                asc_task_leaf(t, filled(t, &copies, &t->in[f->var], f->var, first, n), ASC_LEAF_OWN, f->var);
             continue;
         }
         inputs[i] =
             fill ? filled(t, rows, &t->in[f->var], f->var, first, n) : passed_on(t, i, rows, first, n);
+        asc_task_leaf(t, inputs[i], fill ? ASC_LEAF_ROWS : ASC_LEAF_INPUT, fill ? f->var : i);
         if (fill) {
             out->moved[f->var] = inputs[i];
             if (!t->at_sites) out->y[f->var] = inputs[i];

@@ -1,6 +1,7 @@
 /* values.c - values of many prompts, in batches that fit the memory bound; the floating-point error model. */
 #include "ascribe/precision.h"
 #include "exec.h"
+#include "job_capture.h"
 #include "method.h"
 #include "profile.h"
 #include <math.h>
@@ -63,11 +64,33 @@ asc_status asc_job_batch(asc_job *j, size_t len, size_t want, bool with_grad, si
     return ASC_OK;
 }
 
+typedef struct prompts {
+    asc_job *j;
+    const int32_t *ids;
+    size_t b, len;
+} prompts;
+
+static asc_status record_prompts(void *self, asc_tensor **outs) {
+    const prompts *p = self;
+    outs[0] = asc_job_scalar(p->j, asc_job_embed(p->j, p->ids, (int64_t)p->b, (int64_t)p->len), NULL, NULL);
+    return ASC_OK;
+}
+
 static asc_status one_batch(asc_job *j, const int32_t *ids, size_t b, size_t len, double *out) {
     asc_ctx *ctx = j->ctx;
+    prompts p = {.j = j, .ids = ids, .b = b, .len = len};
+    const int64_t sizes[] = {2, (int64_t)len};
+    const asc_job_source first = {.ids = ids, .n = b * len};
+    asc_job_batch_run run;
+    asc_tensor *y = NULL;
+    asc_status st = asc_job_captured(&run, j, sizes, 2, b, &first, 1, 1, record_prompts, &p);
+    bool ran = run.capture != NULL;
+    if (st == ASC_OK && ran) st = asc_job_captured_read(&run, 0, out, b);
+    asc_job_captured_deinit(&run);
+    if (st != ASC_OK || ran) return st;
     asc_scope_begin(ctx);
-    asc_tensor *x = asc_decoder_embed(&j->m->decoder, ids, (int64_t)b, (int64_t)len);
-    asc_status st = asc_read_f64(ctx, asc_job_scalar(j, x, NULL, NULL), out, b);
+    st = record_prompts(&p, &y);
+    if (st == ASC_OK) st = asc_read_f64(ctx, y, out, b);
     return asc_scope_close(ctx, st);
 }
 

@@ -16,6 +16,7 @@ typedef struct out_ref {
     int32_t output; /* of the executable; -1 = elsewhere */
     int32_t param;  /* or a parameter itself; -1 = neither: buf is a leaf's */
     asc_dtype dtype;
+    asc_shape shape;
     int64_t elems;
     asc_buffer *buf; /* counted */
 } out_ref;
@@ -39,6 +40,57 @@ struct asc_capture {
     bool taken; /* outputs were handed out: the next run needs other buffers */
     size_t bytes;
 };
+
+/* ---- recording ---- */
+
+void asc_capture_begin(asc_ctx *ctx, bool strict) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    rt->capturing = true;
+    rt->capture_strict = strict;
+    rt->capture_read = NULL;
+}
+
+const char *asc_capture_end(asc_ctx *ctx) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    rt->capturing = false;
+    return rt->capture_read;
+}
+
+void asc_capture_param(asc_tensor *leaf) { leaf->param = leaf->poison == ASC_OK; }
+
+bool asc_exec_compiles(const asc_ctx *ctx) { return asc_runtime_of(ctx)->compiled; }
+
+/* Whether one of ts depends on a parameter, computed or not. */
+static asc_status depends(asc_ctx *ctx, asc_tensor *const *ts, size_t n, bool *out) {
+    asc_walk w;
+    asc_status st = asc_walk_ancestors(ctx, ts, n, false, 0, &w);
+    *out = false;
+    for (size_t i = 0; i < w.n; i++) *out = *out || w.nodes[i]->param;
+    asc_walk_free(ctx, &w);
+    return st;
+}
+
+asc_status asc_capture_reading(asc_ctx *ctx, asc_tensor *const *ts, size_t n) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    bool found = false;
+    asc_status st = ASC_OK;
+    for (size_t i = 0; i < n && st == ASC_OK && rt->capture_read == NULL; i++) {
+        st = depends(ctx, ts + i, 1, &found);
+        if (found) rt->capture_read = ts[i]->op != NULL ? ts[i]->op->name : "input";
+        if (found && rt->capture_strict) {
+            const char *label = ts[i]->label;
+            ASC_FAIL(ctx, ASC_FAILED_PRECONDITION,
+                     "compile: the function reads the value of '%s'%s%.60s, which its "
+                     "inputs decide",
+                     rt->capture_read, label != NULL ? " at " : "", label != NULL ? label : "");
+            st = asc_hint(ctx, "what is read while a function is compiled would be fixed for ever: use ops "
+                               "(asc_where, comparisons), or another function for each case");
+        }
+    }
+    return st;
+}
+
+/* ---- keeping ---- */
 
 static void capture_destroy(asc_ctx *ctx, asc_capture *c) {
     if (c == NULL) return;
@@ -162,6 +214,15 @@ static asc_status tie_inputs(asc_ctx *ctx, asc_capture *c, asc_tensor *const *pa
     for (size_t i = 0; i < n; i++) {
         asc_tensor *t = rt->room.nodes[c->exe->input_from[i]];
         c->input_param[i] = param_of(params, c->n_params, t);
+        if (c->input_param[i] < 0 && t->op != NULL) { /* a value that was computed on the way */
+            bool moves;
+            asc_status st = depends(ctx, &t, 1, &moves);
+            if (st != ASC_OK) return st;
+            if (moves)
+                return ASC_FAIL(ctx, ASC_FAILED_PRECONDITION,
+                                "a value of '%s' was computed while a function of it was captured",
+                                t->op->name);
+        }
         if (c->input_param[i] < 0) c->fixed[i] = held(t->buf);
         if (c->input_param[i] < 0 && !t->buf->borrowed) c->bytes += t->buf->bytes;
     }
@@ -177,6 +238,7 @@ static asc_status tie_outputs(asc_ctx *ctx, asc_capture *c, asc_tensor *const *p
         *o = (out_ref){.output = -1,
                        .param = param_of(params, c->n_params, outs[k]),
                        .dtype = outs[k]->dtype,
+                       .shape = outs[k]->shape,
                        .elems = asc_shape_elems(&outs[k]->shape)};
         if (outs[k]->buf != NULL) {
             if (o->param < 0) o->buf = held(outs[k]->buf);
@@ -285,9 +347,28 @@ float *asc_capture_floats(asc_ctx *ctx, asc_capture *c, size_t k) {
     return plain ? c->params[k]->data : NULL;
 }
 
+asc_shape asc_capture_shape(const asc_capture *c, size_t k) { return c->outs[k].shape; }
+
+asc_status asc_capture_attach(asc_ctx *ctx, asc_capture *c, const void *note, size_t n_note) {
+    void *copy = asc_calloc(ctx, ASC_MEM_PROGRAM, n_note + 1, 1);
+    if (copy == NULL) return ASC_RESOURCE_EXHAUSTED;
+    if (n_note > 0) memcpy(copy, note, n_note);
+    asc_free(ctx, c->note);
+    c->note = copy;
+    c->n_note = n_note;
+    return ASC_OK;
+}
+
+void asc_capture_drop(asc_ctx *ctx, asc_capture *c) {
+    asc_capture **at = &asc_runtime_of(ctx)->captures;
+    while (*at != c) at = &(*at)->next;
+    *at = c->next;
+    capture_destroy(ctx, c);
+}
+
 void asc_capture_bind(asc_ctx *ctx, asc_capture *c, size_t k, asc_buffer *b) {
     asc_buffer *old = c->params[k];
-    c->params[k] = held(b);
+    c->params[k] = b != NULL ? held(b) : NULL;
     asc_buffer_release(ctx, old);
 }
 

@@ -11,6 +11,21 @@
 
 typedef struct asc_capture asc_capture;
 
+/* ---- recording what is to be captured ---- */
+/* Between begin and end nothing is computed by itself. Who reads a value that depends on a parameter gets it,
+ * and the recording is useless for other values of it; when strict, reading is FAILED_PRECONDITION naming the
+ * op. */
+void asc_capture_begin(asc_ctx *ctx, bool strict);
+/* The op whose value was read although a parameter decides it; NULL = none. */
+const char *asc_capture_end(asc_ctx *ctx);
+/* Says that a leaf, just made, is a parameter. */
+void asc_capture_param(asc_tensor *leaf);
+/* For asc_run: notes or refuses that ts are read. */
+ASC_MUST_USE asc_status asc_capture_reading(asc_ctx *ctx, asc_tensor *const *ts, size_t n);
+bool asc_exec_compiles(const asc_ctx *ctx); /* the context's mode is compiled */
+
+/* ---- captures ---- */
+
 /* What the context keeps under these words; NULL = nothing. Valid until the next asc_capture_make,
  * asc_capture_note or asc_capture_forget. */
 asc_capture *asc_capture_find(asc_ctx *ctx, const void *owner, const void *key, size_t n_key);
@@ -41,6 +56,10 @@ ASC_MUST_USE asc_status asc_capture_read_f64(asc_ctx *ctx, const asc_capture *c,
 /* ---- for asc_compile ---- */
 /* Reads parameter k from this buffer in the next run only; counted until then. */
 void asc_capture_bind(asc_ctx *ctx, asc_capture *c, size_t k, asc_buffer *b);
+asc_shape asc_capture_shape(const asc_capture *c, size_t k); /* of output k */
+/* Replaces the note. */
+ASC_MUST_USE asc_status asc_capture_attach(asc_ctx *ctx, asc_capture *c, const void *note, size_t n_note);
+void asc_capture_drop(asc_ctx *ctx, asc_capture *c);
 /* Output k of the last run as a buffer of the caller's (counted); the next run makes another. */
 asc_buffer *asc_capture_take(asc_ctx *ctx, asc_capture *c, size_t k);
 /* The executable's run-time scalars, to be set before a run; node `from` is in the order of recording. */

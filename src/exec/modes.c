@@ -1,6 +1,7 @@
 /* modes.c - when recorded ops are cut: eager after each op; deferred at a read, at asc_run, or when the queue
- * is full. A third mode (compiled) would capture a function once and call asc_exec_cut's second half with the
- * stored plan. */
+ * is full. The compiled mode runs captured functions without recording (compiled.h); what is recorded in it
+ * is cut as in the deferred one. */
+#include "compiled.h"
 #include "runtime.h"
 
 /* Bounds of the deferred queue: so much unread work is cut by itself, computing the values nobody has
@@ -27,6 +28,7 @@ done:
 
 void asc_exec_on_record(asc_ctx *ctx, asc_tensor *t) {
     asc_runtime *rt = asc_runtime_of(ctx);
+    if (rt->capturing) return; /* what is computed on the way would be fixed in the capture */
     if (rt->eager) {
         if (asc_exec_cut(ctx, &t, 1, ASC_CUT_EAGER) != ASC_OK) {
             asc_fail_context(ctx, "%s%s%s", t->op->name, t->label != NULL ? " in " : "",
@@ -58,5 +60,6 @@ asc_status asc_run(asc_ctx *ctx, asc_tensor *const *ts, size_t n) {
         if (ts[i]->poison != ASC_OK)
             return ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "value of a computation that failed before");
     }
-    return asc_exec_cut(ctx, ts, n, n == 1 ? ASC_CUT_READ : ASC_CUT_RUN);
+    if (asc_runtime_of(ctx)->capturing) st = asc_capture_reading(ctx, ts, n);
+    return st != ASC_OK ? st : asc_exec_cut(ctx, ts, n, n == 1 ? ASC_CUT_READ : ASC_CUT_RUN);
 }

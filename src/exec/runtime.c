@@ -31,6 +31,7 @@ static void runtime_destroy(asc_ctx *ctx) {
 }
 
 asc_status asc_exec_passes(asc_ctx *ctx, const char *text) {
+    asc_capture_forget(ctx, NULL);
     return asc_passes_parse(ctx, text, &ctx->rt->passes_off);
 }
 
@@ -68,6 +69,7 @@ asc_status asc_ctx_create(const asc_ctx_options *opts, asc_ctx **out_ctx) {
     asc_status st2 = asc_graph_init(&rt->graph, ctx);
     rt->device = asc_device_find(ctx->device_name);
     rt->eager = strcmp(ctx->mode_name, "eager") == 0;
+    rt->compiled = strcmp(ctx->mode_name, "compiled") == 0;
     rt->graph.on_record = asc_exec_on_record;
     rt->graph.free_buffer = asc_buffer_free;
     if (st2 == ASC_OK && rt->device == NULL)

@@ -41,8 +41,10 @@ typedef struct asc_runtime {
     asc_graph graph;
     const asc_device *device;
     void *device_state;
-    bool eager, profile;
-    bool in_cut; /* a cut is running: recording inside it is a bug */
+    bool eager, compiled, profile;
+    bool capturing, capture_strict; /* compiled.h */
+    const char *capture_read;       /* op whose value was read although a parameter decides it */
+    bool in_cut;                    /* a cut is running: recording inside it is a bug */
     /* queue bounds of the deferred mode, since the last cut */
     size_t pending_nodes;
     double pending_flops;

@@ -35,6 +35,10 @@ typedef struct asc_grad_rules {
      * computed. */
     size_t (*watched)(void *self, asc_tensor *const **out);
     asc_status (*after)(asc_ctx *ctx, void *self, bool ran);
+    /* Bytes that decide what passes under these rules record; NULL = more than bytes do, and passes are not
+     * kept for another run. */
+    const void *key;
+    size_t n_key;
 } asc_grad_rules;
 
 /* As asc_grad (ascribe/tensor.h), with rules (NULL = none). */

@@ -1,5 +1,6 @@
 /* model.c - opening a model file and what can be asked of it; see ascribe/model.h. */
 #include "model.h"
+#include "compiled.h"
 #include "gguf_vocab.h"
 #include "view.h"
 #include <math.h>
@@ -84,6 +85,7 @@ done:
 void asc_model_close(asc_model *m) {
     if (m == NULL) return;
     asc_ctx *ctx = m->ctx;
+    asc_capture_forget(ctx, m);
     asc_tokenizer_destroy(m->tokenizer);
     asc_decoder_unload(&m->decoder);
     asc_gguf_close(ctx, m->file);

@@ -1,7 +1,7 @@
 /* net.c - what every net shares, whoever made it: its record, names, the check of inputs, and one plain run.
  */
 #include "net.h"
-#include "exec.h"
+#include "compiled.h"
 #include "nearest.h"
 #include <stdio.h>
 
@@ -26,6 +26,7 @@ asc_status asc_net_alloc(asc_ctx *ctx, size_t n_inputs, size_t n_outputs, asc_ne
 void asc_net_close(asc_net *net) {
     if (net == NULL) return;
     asc_ctx *ctx = net->ctx;
+    asc_capture_forget(ctx, net);
     if (net->destroy != NULL) net->destroy(net);
     asc_free(ctx, net->inputs);
     asc_free(ctx, net->outputs);

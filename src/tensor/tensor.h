@@ -48,6 +48,7 @@ struct asc_tensor {
     int mark;          /* scratch of graph walks (generation number) */
     int slot;          /* scratch: index in the program being built */
     bool keep;         /* asc_keep was called: survives the end of its scope */
+    bool param;        /* a leaf whose value changes from run to run of what is being captured */
     asc_tensor *next;  /* free list */
 };
 

@@ -10,8 +10,9 @@ enum { N_EXAMPLES = 2, WIDTH = 4, ROOM = N_EXAMPLES * WIDTH };
 typedef struct scene {
     const char *method;
     const char *at; /* NULL = the inputs, or what the method needs */
-    bool eager, masks, versus, adaptive;
-    bool positions; /* on a net with sites that have positions, as Grad-CAM wants them */
+    bool masks, versus, adaptive;
+    const char *mode; /* NULL = deferred */
+    bool positions;   /* on a net with sites that have positions, as Grad-CAM wants them */
 } scene;
 
 /* [B,1,4] -> [B,3], with positions at its site. */
@@ -98,11 +99,8 @@ static asc_status whole(asc_ctx *ctx, const scene *s, double *sum) {
 static long attempt(const scene *s, long fail_at, double *want) {
     test_alloc a = {.fail_at = fail_at};
     double sum = 0;
-    asc_ctx_options o = {.struct_size = sizeof o,
-                         .alloc = test_alloc_fn,
-                         .alloc_self = &a,
-                         .n_threads = 1,
-                         .mode = s->eager ? "eager" : "deferred"};
+    asc_ctx_options o = {
+        .struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a, .n_threads = 1, .mode = s->mode};
     asc_ctx *ctx = NULL;
     asc_status st = asc_ctx_create(&o, &ctx);
     if (st == ASC_OK) {
@@ -155,13 +153,16 @@ static void every_method(void **state) {
 static void other_paths(void **state) {
     (void)state;
     static const scene scenes[] = {
-        {.method = "feature-ablation", .masks = true, .eager = true},
+        {.method = "feature-ablation", .masks = true, .mode = "eager"},
         {.method = "feature-ablation", .at = "hidden"},
         {.method = "shapley-value-sampling", .masks = true},
         {.method = "integrated-gradients", .adaptive = true, .versus = true},
         {.method = "integrated-gradients", .at = "hidden"},
         {.method = "noise-tunnel", .at = "hidden"},
-        {.method = "deep-lift", .at = "hidden", .eager = true},
+        {.method = "deep-lift", .at = "hidden", .mode = "eager"},
+        {.method = "integrated-gradients", .mode = "compiled", .versus = true},
+        {.method = "conductance", .at = "hidden", .mode = "compiled"},
+        {.method = "deep-lift", .mode = "compiled"},
     };
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) sweep(&scenes[i]);
 }

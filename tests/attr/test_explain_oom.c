@@ -13,7 +13,8 @@ typedef struct scene {
     asc_features features;
     asc_output output;
     size_t generate;
-    bool text, versus, dry_run, sha256, eager;
+    bool text, versus, dry_run, sha256;
+    const char *mode; /* NULL = deferred */
 } scene;
 
 static const scene scenes[] = {
@@ -23,12 +24,14 @@ static const scene scenes[] = {
      .features = ASC_FEATURES_TOKEN,
      .baseline = ASC_BASELINE_EOS,
      .versus = true},
-    {.method = "feature-ablation", .eager = true},
+    {.method = "feature-ablation", .mode = "eager"},
     {.method = "saliency", .text = true},
     {.method = "input-x-gradient", .output = ASC_OUTPUT_LOGIT, .versus = true},
     {.method = "integrated-gradients", .rule = "gauss-legendre", .baseline = ASC_BASELINE_MEAN},
-    {.method = "integrated-gradients", .rule = "riemann-left", .eager = true},
+    {.method = "integrated-gradients", .rule = "riemann-left", .mode = "eager"},
     {.method = "integrated-gradients", .rule = "gauss-legendre", .dry_run = true},
+    {.method = "integrated-gradients", .rule = "gauss-legendre", .versus = true, .mode = "compiled"},
+    {.method = "feature-ablation", .mode = "compiled"},
 };
 
 static asc_status explain(asc_ctx *ctx, const scene *s) {
@@ -70,11 +73,8 @@ static asc_status explain(asc_ctx *ctx, const scene *s) {
 /* One run with allocation `fail_at` failing; returns how many there were. */
 static long attempt(const scene *s, long fail_at) {
     test_alloc a = {.fail_at = fail_at};
-    asc_ctx_options o = {.struct_size = sizeof o,
-                         .alloc = test_alloc_fn,
-                         .alloc_self = &a,
-                         .n_threads = 1,
-                         .mode = s->eager ? "eager" : "deferred"};
+    asc_ctx_options o = {
+        .struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a, .n_threads = 1, .mode = s->mode};
     asc_ctx *ctx = NULL;
     asc_status st = asc_ctx_create(&o, &ctx);
     if (st == ASC_OK) {

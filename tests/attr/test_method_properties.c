@@ -5,6 +5,7 @@
 #include "ascribe/attr.h"
 #include "ascribe/attribute.h"
 #include "ascribe/ops.h"
+#include "exec.h"
 #include <math.h>
 
 enum { ROWS = 3, WIDTH = 36 };
@@ -212,27 +213,45 @@ static void test_cpu(void **state) {
     check_all("cpu", 2e-4);
 }
 
-/* The same bits for one thread and two, recorded whole and op by op. */
+/* The same bits for one thread and two, recorded whole, op by op, and captured; and again with other inputs and
+ * targets, which captures take in without being recorded anew. */
 static void test_same_bits(void **state) {
     (void)state;
     static const struct {
         const char *mode, *what;
         int n_threads;
-    } kinds[] = {{"deferred", "1 thread", 1}, {"deferred", "2 threads", 2}, {"eager", "eager", 1}};
+    } kinds[] = {{"deferred", "1 thread", 1},
+                 {"deferred", "2 threads", 2},
+                 {"eager", "eager", 1},
+                 {"compiled", "compiled", 1},
+                 {"compiled", "compiled, 2 threads", 2}};
     static const int all[] = {0, 1, 2};
-    enum { N = sizeof kinds / sizeof *kinds };
+    enum { N = sizeof kinds / sizeof *kinds, ROUNDS = 3 };
     fixture f[N];
     for (size_t k = 0; k < N; k++) setup_with(&f[k], "cpu", kinds[k].mode, kinds[k].n_threads);
     for (size_t m = 0; asc_method_at(m) != NULL; m++) {
         if (!asc_method_traits_at(m).nets) continue;
-        asc_attribution *want = run(&f[0], m, all, ROWS, 0);
-        for (size_t k = 1; k < N; k++) {
-            asc_attribution *got = run(&f[k], m, all, ROWS, 0);
-            same_bits(asc_method_at(m)->name, kinds[k].what, want, got);
-            asc_attribution_destroy(f[k].ctx, got);
+        uint64_t captures = 0;
+        for (int round = 0; round < ROUNDS; round++) {
+            for (size_t k = 0; k < N; k++) {
+                for (int i = 0; i < ROWS * WIDTH; i++) f[k].x[i] = data_of(1000 + i + 37 * round);
+                for (int i = 0; i < ROWS; i++) f[k].target[i] = (i + round) % 3;
+            }
+            asc_attribution *want = run(&f[0], m, all, ROWS, 0);
+            for (size_t k = 1; k < N; k++) {
+                asc_attribution *got = run(&f[k], m, all, ROWS, 0);
+                same_bits(asc_method_at(m)->name, kinds[k].what, want, got);
+                asc_attribution_destroy(f[k].ctx, got);
+            }
+            asc_attribution_destroy(f[0].ctx, want);
+            uint64_t now = asc_exec_stats_of(f[N - 1].ctx).captures;
+            if (round > 0 && now != captures && strcmp(asc_method_at(m)->name, "integrated-gradients") != 0)
+                fail_msg("%s captures other inputs anew", asc_method_at(m)->name);
+            captures = now;
         }
-        asc_attribution_destroy(f[0].ctx, want);
     }
+    asc_exec_stats s = asc_exec_stats_of(f[N - 1].ctx);
+    assert_true(s.captures > 20 && s.cuts[ASC_CUT_CAPTURED] > 2 * s.captures);
     for (size_t k = 0; k < N; k++) teardown(&f[k]);
 }
 

@@ -48,6 +48,7 @@ typedef struct asc_rules {
     asc_rule_sum *sums; /* lrp: in the order of the backward pass */
     size_t n_sums, cap_sums;
     /* ---- inside ---- */
+    uint64_t key[4];         /* grad.key: the name and the options */
     double *nodes, *weights; /* of local paths */
     struct asc_lrp_frame *frame;
     asc_tensor **watched; /* relevance sums of passes that have not run yet; sum_of: their index in sums */
