@@ -213,8 +213,8 @@ static void test_cpu(void **state) {
     check_all("cpu", 2e-4);
 }
 
-/* The same bits for one thread and two, recorded whole, op by op, and captured; and again with other inputs and
- * targets, which captures take in without being recorded anew. */
+/* The same bits for one thread and two, recorded whole, op by op, and captured; and again with other inputs
+ * and targets, which captures take in without being recorded anew. */
 static void test_same_bits(void **state) {
     (void)state;
     static const struct {

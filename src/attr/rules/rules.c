@@ -16,7 +16,8 @@ asc_status asc_rules_init(asc_ctx *ctx, const asc_rule_options *o, const char *n
     out->grad.self = out;
     out->f64 = strcmp(ctx->device_name, "reference") == 0;
     if (out->o.path_nodes == 0) out->o.path_nodes = DEFAULT_PATH_NODES;
-    if (o->fallback == ASC_FALLBACK_REFUSE && o->n_choices == 0) { /* a fall-back is noted while it is recorded */
+    if (o->fallback == ASC_FALLBACK_REFUSE &&
+        o->n_choices == 0) { /* a fall-back is noted while it is recorded */
         out->key[0] = (uint64_t)(uintptr_t)name;
         out->key[1] = o->compat_captum;
         memcpy(&out->key[2], &o->epsilon, sizeof o->epsilon);

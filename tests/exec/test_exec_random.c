@@ -1,0 +1,279 @@
+/* test_exec_random.c - random programs give the same bytes in every mode: deferred, eager, compiled, with a
+ * cache of one entry, without passes, with two threads; and errors in their middle poison what follows and
+ * nothing else. */
+#include "ascribe/compile.h"
+#include "exec.h"
+#include "harness.h"
+#include "hash.h"
+#include "ops.h"
+
+enum { N_IN = 3, N_SCALARS = 2, N_OPS = 24, N_OUT = 4, MOST_ELEMS = 4096 };
+
+/* A program is its seed: the same draws record the same ops in every context. */
+typedef struct plan {
+    uint64_t seed;
+    bool fail; /* an op in the middle gets shapes that do not fit */
+} plan;
+
+typedef struct draws {
+    uint64_t seed, next;
+} draws;
+
+static uint32_t draw(draws *d, uint32_t below) {
+    return (uint32_t)(asc_uniform(d->seed, 7, d->next++) * (double)below);
+}
+
+static asc_shape shape_of(draws *d) {
+    static const int64_t sizes[] = {1, 2, 3, 5, 8};
+    asc_shape s = {.rank = 2 + (int)draw(d, 2)};
+    for (int i = 0; i < s.rank; i++) s.dims[i] = sizes[draw(d, 5)];
+    return s;
+}
+
+static asc_tensor *unary(asc_ctx *ctx, draws *d, asc_tensor *x, const double *scalars) {
+    switch (draw(d, 13)) {
+    case 0:
+        return asc_tanh(ctx, x);
+    case 1:
+        return asc_relu(ctx, x);
+    case 2:
+        return asc_scale(ctx, x, scalars[draw(d, N_SCALARS)]);
+    case 3:
+        return asc_shift(ctx, x, scalars[draw(d, N_SCALARS)]);
+    case 4:
+        return asc_softmax(ctx, x);
+    case 5:
+        return asc_neg(ctx, x);
+    case 6:
+        return asc_sigmoid(ctx, x);
+    case 7: {
+        int axis[] = {(int)draw(d, (uint32_t)x->shape.rank)};
+        return asc_sum(ctx, x, 1, axis, true);
+    }
+    case 8: {
+        int axis[] = {-1};
+        return asc_mean(ctx, x, 1, axis, true);
+    }
+    case 9:
+        return asc_reshape(ctx, x, ASC_SHAPE(-1, x->shape.dims[x->shape.rank - 1]));
+    case 10: {
+        int axis = (int)draw(d, (uint32_t)x->shape.rank);
+        int64_t n = x->shape.dims[axis], first = draw(d, (uint32_t)n);
+        return asc_slice(ctx, x, axis, first, 1 + draw(d, (uint32_t)(n - first)));
+    }
+    case 11: {
+        asc_tensor *two[] = {x, x};
+        return asc_tensor_elems(x) <= MOST_ELEMS / 2 ? asc_concat(ctx, two, 2, 0) : x;
+    }
+    default:
+        return asc_silu(ctx, x);
+    }
+}
+
+static asc_tensor *binary(asc_ctx *ctx, draws *d, asc_tensor *a, asc_tensor *b) {
+    asc_shape s;
+    int64_t inner = a->shape.dims[a->shape.rank - 1];
+    if (b->shape.rank == 2 && inner == b->shape.dims[0] && draw(d, 2) == 0)
+        return asc_matmul(ctx, a, b, false, false);
+    if (a->shape.rank == 2 && b->shape.rank == 2 && inner == b->shape.dims[1] && draw(d, 2) == 0)
+        return asc_matmul(ctx, a, b, false, true);
+    if (!asc_shape_broadcast(&a->shape, &b->shape, &s) || asc_shape_elems(&s) > MOST_ELEMS)
+        return asc_add(ctx, a, a); /* the same value twice */
+    switch (draw(d, 4)) {
+    case 0:
+        return asc_add(ctx, a, b);
+    case 1:
+        return asc_mul(ctx, a, b);
+    case 2:
+        return asc_sub(ctx, b, a);
+    default:
+        return asc_maximum(ctx, a, b);
+    }
+}
+
+/* Outputs: three values of the program and a gradient of all of them. */
+static void program(asc_ctx *ctx, void *self, asc_tensor *const *in, const double *scalars,
+                    asc_tensor **out) {
+    const plan *p = self;
+    draws d = {.seed = p->seed, .next = 1000};
+    asc_tensor *v[N_IN + N_OPS], *sum = NULL;
+    size_t n = N_IN;
+    int axes[] = {0, 1, 2, 3};
+    memcpy(v, in, N_IN * sizeof *v);
+    for (int i = 0; i < N_OPS; i++) {
+        asc_tensor *a = v[n - 1 - draw(&d, n < 8 ? (uint32_t)n : 8)], *b = v[draw(&d, (uint32_t)n)];
+        if (p->fail && i == N_OPS / 2) a = asc_reshape(ctx, a, ASC_SHAPE(12345, 7));
+        v[n++] = a->poison != ASC_OK || b->poison != ASC_OK ? a
+                 : draw(&d, 5) < 3                          ? unary(ctx, &d, a, scalars)
+                                                            : binary(ctx, &d, a, b);
+    }
+    for (int k = 0; k < N_OUT - 1; k++) {
+        out[k] = k == 0 ? v[n - 1] : v[N_IN + draw(&d, N_OPS)];
+        asc_tensor *s = asc_sum(ctx, out[k], out[k]->shape.rank, axes, false);
+        sum = sum == NULL ? s : asc_add(ctx, sum, s);
+    }
+    asc_grad(ctx, sum, NULL, &in[0], 1, &out[N_OUT - 1]);
+}
+
+/* The bytes of all outputs for data set `round`, and how many. */
+static size_t run(asc_ctx *ctx, plan *p, asc_compiled *c, int round, float *to) {
+    draws d = {.seed = p->seed};
+    asc_tensor *in[N_IN], *out[N_OUT];
+    double scalars[N_SCALARS];
+    float x[512];
+    size_t n = 0;
+    asc_scope_begin(ctx);
+    for (int k = 0; k < N_IN; k++) {
+        asc_shape s = shape_of(&d);
+        for (int64_t i = 0; i < asc_shape_elems(&s); i++)
+            x[i] = (float)(2.0 * asc_uniform(p->seed, 100 + (uint64_t)(3 * round + k), (uint64_t)i) - 1.0);
+        in[k] = asc_from_f32(ctx, s, x);
+    }
+    for (int k = 0; k < N_SCALARS; k++) scalars[k] = 0.5 + 0.3 * k - 0.7 * round;
+    if (c != NULL) {
+        assert_ok(ctx, asc_compiled_call(c, in, scalars, out));
+    } else {
+        program(ctx, p, in, scalars, out);
+        assert_ok(ctx, asc_run(ctx, out, N_OUT));
+    }
+    for (int k = 0; k < N_OUT; k++) {
+        size_t m = (size_t)asc_tensor_elems(out[k]);
+        assert_ok(ctx, asc_read_f32(ctx, out[k], to + n, m));
+        n += m;
+    }
+    assert_ok(ctx, asc_scope_end(ctx));
+    return n;
+}
+
+typedef struct setting {
+    const char *name, *mode, *passes;
+    int threads;
+    bool compile;
+    size_t entries; /* of the cache; 0 = as it comes */
+} setting;
+
+static const setting settings[] = {
+    {"deferred", "deferred", "", 1, false, 0},      {"eager", "eager", "", 1, false, 0},
+    {"compiled", "compiled", "", 1, true, 0},       {"one entry", "deferred", "", 1, false, 1},
+    {"no passes", "deferred", "none", 1, false, 0}, {"two threads", "compiled", "", 2, true, 0}};
+enum { N_SETTINGS = sizeof settings / sizeof *settings, ROUNDS = 3 };
+
+static asc_ctx *open_setting(const setting *s) {
+    asc_ctx_options o = {.struct_size = sizeof o, .mode = s->mode, .n_threads = s->threads};
+    asc_ctx *ctx;
+    assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
+    assert_ok(ctx, asc_exec_passes(ctx, s->passes));
+    if (s->entries > 0) asc_exec_cache_bound(ctx, s->entries, (size_t)1 << 30);
+    return ctx;
+}
+
+static asc_compiled *compiled_of(asc_ctx *ctx, plan *p) {
+    asc_compile_def d = {.struct_size = sizeof d,
+                         .fn = program,
+                         .self = p,
+                         .n_in = N_IN,
+                         .n_scalars = N_SCALARS,
+                         .n_out = N_OUT};
+    asc_compiled *c;
+    assert_ok(ctx, asc_compile(ctx, &d, &c));
+    return c;
+}
+
+static void every_mode_gives_the_same_bytes(void **state) {
+    static float want[ROUNDS][N_OUT * MOST_ELEMS], got[N_OUT * MOST_ELEMS];
+    asc_ctx *ctx[N_SETTINGS];
+    (void)state;
+    for (size_t k = 0; k < N_SETTINGS; k++) ctx[k] = open_setting(&settings[k]);
+    for (uint64_t seed = 1; seed <= 150; seed++) {
+        size_t n[ROUNDS];
+        for (size_t k = 0; k < N_SETTINGS; k++) {
+            plan p = {.seed = seed};
+            asc_compiled *c = settings[k].compile ? compiled_of(ctx[k], &p) : NULL;
+            for (int round = 0; round < ROUNDS; round++) {
+                if (k == 0) {
+                    n[round] = run(ctx[k], &p, c, round, want[round]);
+                    continue;
+                }
+                assert_int_equal(run(ctx[k], &p, c, round, got), n[round]);
+                if (memcmp(got, want[round], n[round] * sizeof *got) != 0)
+                    fail_msg("program %llu, round %d: %s gives other bytes", (unsigned long long)seed, round,
+                             settings[k].name);
+            }
+            asc_compiled_destroy(c);
+        }
+    }
+    asc_exec_stats s = asc_exec_stats_of(ctx[3]);
+    assert_true(s.cache_evictions > 100 && s.cache_entries == 1);
+    for (size_t k = 0; k < N_SETTINGS; k++) test_ctx_end(ctx[k]);
+}
+
+/* 5,000 pairs of scalars: one executable, one capture, not a block more. */
+static void scalars_make_nothing(void **state) {
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        asc_ctx *ctx = open_setting(&settings[k]);
+        plan p = {.seed = 5};
+        asc_compiled *c = settings[k].compile ? compiled_of(ctx, &p) : NULL;
+        static float out[N_OUT * MOST_ELEMS];
+        size_t live = 0, bytes = 0;
+        asc_exec_stats first = {0};
+        for (int i = 0; i < 5000; i++) {
+            (void)run(ctx, &p, c, i, out);
+            if (i != 9) continue;
+            live = asc_memory(ctx).live_allocs;
+            bytes = asc_memory(ctx).live_total;
+            first = asc_exec_stats_of(ctx);
+        }
+        asc_exec_stats s = asc_exec_stats_of(ctx);
+        assert_int_equal(asc_memory(ctx).live_allocs, live);
+        assert_int_equal(asc_memory(ctx).live_total, bytes);
+        assert_int_equal(s.cache_misses, first.cache_misses);
+        assert_int_equal(s.captures, first.captures);
+        asc_compiled_destroy(c);
+        test_ctx_end(ctx);
+    }
+}
+
+static void errors_in_the_middle(void **state) {
+    (void)state;
+    static float before[N_OUT * MOST_ELEMS], after[N_OUT * MOST_ELEMS];
+    for (size_t k = 0; k < 3; k++) {
+        asc_ctx *ctx = open_setting(&settings[k]);
+        for (uint64_t seed = 200; seed < 220; seed++) {
+            plan good = {.seed = seed}, bad = {.seed = seed, .fail = true};
+            asc_compiled *g = settings[k].compile ? compiled_of(ctx, &good) : NULL,
+                         *b = settings[k].compile ? compiled_of(ctx, &bad) : NULL;
+            size_t n = run(ctx, &good, g, 0, before);
+            draws d = {.seed = seed};
+            asc_tensor *in[N_IN], *out[N_OUT];
+            const double scalars[N_SCALARS] = {0.5, 0.8};
+            float x[512] = {0.25f};
+            asc_scope_begin(ctx);
+            for (int i = 0; i < N_IN; i++) in[i] = asc_from_f32(ctx, shape_of(&d), x);
+            asc_status st;
+            if (b != NULL) {
+                st = asc_compiled_call(b, in, scalars, out);
+            } else {
+                program(ctx, &bad, in, scalars, out);
+                st = asc_run(ctx, out, N_OUT);
+            }
+            assert_int_equal(st, ASC_INVALID_ARGUMENT);
+            assert_non_null(strstr(asc_error_message(ctx), "reshape"));
+            assert_ok(ctx, asc_scope_end(ctx));
+            assert_int_equal(run(ctx, &good, g, 0, after), n);
+            assert_memory_equal(before, after, n * sizeof *before);
+            asc_compiled_destroy(g);
+            asc_compiled_destroy(b);
+        }
+        test_ctx_end(ctx);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_mode_gives_the_same_bytes),
+        cmocka_unit_test(scalars_make_nothing),
+        cmocka_unit_test(errors_in_the_middle),
+    };
+    return cmocka_run_group_tests_name("exec_random", tests, NULL, NULL);
+}
