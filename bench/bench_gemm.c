@@ -1,7 +1,8 @@
 /* bench_gemm.c - GFLOP/s of the matrix kernels, expansion of stored weights included, and their ratio to the
- * FMA peak.
+ * FMA peak; then that of every level of precision, with the same count of operations, so that a ratio says
+ * how much faster a level is.
  *
- * usage: bench_gemm [type] [threads] [repeats]     (default q4_1, all cores, 15)
+ * usage: bench_gemm [type] [threads] [repeats] [least rows] [most columns]     (default q4_1, all cores, 15)
  * Every figure is the best of `repeats` short runs, the candidates and the peak measured in turn: on a shared
  * machine the best run is the one that was least disturbed. Shapes are those of SmolLM2-135M. */
 #include "fma_peak.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_WAYS = 4 };
+enum { N_PLAIN = 4, N_WAYS = N_PLAIN + ASC_N_PRECISIONS };
 
 typedef struct problem {
     int64_t m, n, k;
@@ -21,15 +22,22 @@ typedef struct problem {
     float *a, *w32, *y;
     uint8_t *w;
     void *scratch;
+    size_t scratch_bytes;
     int threads;
+    asc_isa isa;
 } problem;
 
-static void run_kernel(const problem *p, const asc_kernel *kernel) {
+/* kernel NULL: the one that the device would take for the level. */
+static void run_kernel(const problem *p, const asc_kernel *kernel, asc_precision level) {
     asc_attrs attrs = {.i = {0, p->tb}};
-    asc_call c = {.attrs = &attrs, .n_in = 2, .in_dtype = {ASC_DTYPE_F32, p->t}, .dtype = ASC_DTYPE_F32};
+    asc_call c = {.op = &asc_op_matmul, .attrs = &attrs, .n_in = 2, .level = level};
+    c.in_dtype[0] = c.dtype = ASC_DTYPE_F32;
+    c.in_dtype[1] = p->t;
     c.in_shape[0] = ASC_SHAPE(p->m, p->k);
     c.in_shape[1] = p->tb ? ASC_SHAPE(p->n, p->k) : ASC_SHAPE(p->k, p->n);
     c.shape = ASC_SHAPE(p->m, p->n);
+    if (kernel == NULL) kernel = asc_kernel_pick(&c, p->isa);
+    if (kernel->scratch != NULL && kernel->scratch(&c, p->threads) > p->scratch_bytes) exit(1);
     asc_kargs args = {
         .call = &c, .in = {p->a, p->w}, .out = p->y, .scratch = p->scratch, .n_threads = p->threads};
     kernel->run(&args);
@@ -40,14 +48,17 @@ static double run_way(const problem *p, int way) {
     case 0:
         return peak_run(p->threads);
     case 1:
-        run_kernel(p, &asc_kernel_matmul_avx512);
+        run_kernel(p, &asc_kernel_matmul_avx512, ASC_PRECISION_HIGHEST);
         break;
     case 2:
-        run_kernel(p, &asc_kernel_matmul_onednn);
+        run_kernel(p, &asc_kernel_matmul_onednn, ASC_PRECISION_HIGHEST);
         break;
-    default: /* oneDNN's own threads, on a matrix that somebody expanded before */
+    case 3: /* oneDNN's own threads, on a matrix that somebody expanded before */
         dnnl_sgemm('N', p->tb ? 'T' : 'N', p->m, p->n, p->k, 1.0f, p->a, p->k, p->w32, p->tb ? p->k : p->n,
                    0.0f, p->y, p->n);
+        break;
+    default:
+        run_kernel(p, NULL, (asc_precision)(way - N_PLAIN));
     }
     return 2.0 * (double)p->m * (double)p->n * (double)p->k;
 }
@@ -65,7 +76,7 @@ static void measure(problem *p, int repeats) {
     for (int v = 0; v < N_WAYS; v++) best[v] = UINT64_MAX;
     for (int r = 0; r < repeats; r++) {
         for (int v = 0; v < N_WAYS; v++) {
-            if (v == 1 && (p->m < 9 || asc_cpu_best_isa() < ASC_ISA_AVX512)) continue;
+            if (v == 1 && (p->m < 9 || p->isa < ASC_ISA_AVX512)) continue;
             uint64_t start = clock_ns(p->threads);
             flop[v] = run_way(p, v);
             uint64_t ns = clock_ns(p->threads) - start;
@@ -75,11 +86,12 @@ static void measure(problem *p, int repeats) {
     double peak = flop[0] / (double)best[0];
     printf("%-5s k %5lld n %5lld m %4lld  peak %6.1f |", p->tb ? "a W^T" : "a W", (long long)p->k,
            (long long)p->n, (long long)p->m, peak);
-    static const char *const names[N_WAYS] = {"", "avx512", "panels+oneDNN", "sgemm, expanded before"};
+    static const char *const names[N_PLAIN] = {"", "avx512", "panels+oneDNN", "sgemm, expanded before"};
     for (int v = 1; v < N_WAYS; v++) {
         if (best[v] == UINT64_MAX) continue;
         double rate = flop[v] / (double)best[v];
-        printf(" %s %6.1f (%.2f)", names[v], rate, rate / peak);
+        const char *name = v < N_PLAIN ? names[v] : asc_precision_name((asc_precision)(v - N_PLAIN));
+        printf("%s %s %6.1f (%.2f)", v == N_PLAIN ? " |" : "", name, rate, rate / peak);
     }
     printf("\n");
     fflush(stdout);
@@ -91,6 +103,7 @@ int main(int argc, char **argv) {
     int t = asc_dtype_from_name(argc > 1 ? argv[1] : "q4_1");
     if (t < 0 || asc_dtype_expand((asc_dtype)t) == NULL) return 2;
     problem p = {.t = (asc_dtype)t, .threads = argc > 2 ? atoi(argv[2]) : asc_cpu_count()};
+    p.isa = asc_cpu_best_isa();
     int repeats = argc > 3 ? atoi(argv[3]) : 15;
     int64_t min_m = argc > 4 ? atoi(argv[4]) : 1, max_n = argc > 5 ? atoi(argv[5]) : 1 << 20;
     size_t w_elems = (size_t)576 * 49152, w_bytes = 0;
@@ -100,7 +113,8 @@ int main(int argc, char **argv) {
     p.y = buffer(sizeof(float) * 896 * 49152);
     p.w32 = buffer(sizeof(float) * w_elems);
     p.w = buffer(w_bytes);
-    p.scratch = buffer((size_t)p.threads * (8 << 20));
+    p.scratch_bytes = ((size_t)p.threads + 1) * (16 << 20);
+    p.scratch = buffer(p.scratch_bytes);
     for (size_t i = 0; i < (size_t)896 * 1536; i++) p.a[i] = (float)((int)(i % 17) - 8);
     for (size_t i = 0; i < w_bytes; i++) p.w[i] = (uint8_t)(i * 7 % 61); /* small scales, no NaN */
     asc_dtype_expand(p.t)(p.w, p.w32, (int64_t)w_elems);

@@ -95,7 +95,7 @@ int main(int argc, char **argv) {
     }
     printf("%d threads read memory at %.1f GB/s\n", j.threads, read * 1e-9);
     fflush(stdout);
-    const asc_isa isa = asc_cpu_best_isa();
+    const asc_isa isa = asc_cpu_vector_isa();
     const asc_kernel *gemv = isa == ASC_ISA_AVX512 ? &asc_kernel_gemv_avx512
                              : isa == ASC_ISA_AVX2 ? &asc_kernel_gemv_avx2
                                                    : &asc_kernel_gemv_base;

@@ -53,10 +53,10 @@ static double fma_peak(void) {
     double flops = 0;
     double start = now();
 #if defined(__x86_64__)
-    if (asc_cpu_best_isa() == ASC_ISA_AVX512) {
+    if (asc_cpu_vector_isa() == ASC_ISA_AVX512) {
         fma_avx512(n);
         flops = 16.0 * 16 * 2 * (double)n;
-    } else if (asc_cpu_best_isa() == ASC_ISA_AVX2) {
+    } else if (asc_cpu_vector_isa() == ASC_ISA_AVX2) {
         fma_avx2(n);
         flops = 16.0 * 8 * 2 * (double)n;
     }
@@ -201,7 +201,7 @@ int main(int argc, char **argv) {
     }
     asc_ctx *ctx = NULL;
     if (asc_ctx_create(&(asc_ctx_options){.struct_size = sizeof(asc_ctx_options)}, &ctx) != ASC_OK) return 4;
-    const asc_isa best = asc_cpu_best_isa();
+    const asc_isa best = asc_cpu_vector_isa();
     printf("attention, causal, %d thread(s)\n", threads);
     attention(ctx, 1, 56, 56, 9, 3, 64, best);
     attention(ctx, 16, 56, 56, 9, 3, 64, best);

@@ -54,7 +54,7 @@ static uint64_t clock_ns(int threads) {
 
 /* Multiplications and additions done. */
 static double peak_run(int threads) {
-    const bool wide = asc_cpu_best_isa() == ASC_ISA_AVX512;
+    const bool wide = asc_cpu_vector_isa() == ASC_ISA_AVX512;
 #pragma omp parallel num_threads(threads)
     {
         if (wide) {

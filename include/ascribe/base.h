@@ -130,7 +130,7 @@ typedef struct asc_ctx_options {
     const char *mode;   /* "deferred" (default), "eager", "compiled" */
     int n_threads;      /* 0 = all cores the process may use */
     uint64_t seed;      /* of every random draw */
-    const char *isa;    /* "auto" (default), "avx512", "avx2", "baseline": kernels of the cpu device */
+    const char *isa;    /* "auto" (default), "amx", "avx512", "avx2", "baseline": kernels of cpu */
     /* ---- since 0.2 ---- */
     const char *precision; /* level of matrix products: "highest" (default), "high", "medium", ... */
 } asc_ctx_options;

@@ -1,9 +1,33 @@
 /* cpu.c - see cpu.h. */
 #include "cpu.h"
 #include <sched.h>
+#include <stdbool.h>
 #include <string.h>
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* CPUID 7.0, EDX: bit 22 bf16 tiles, 24 tiles, 25 int8 tiles (Intel SDM, volume 2A). The kernel keeps 8 KB
+ * more of state per thread only for processes that ask (arch_prctl(2): ARCH_REQ_XCOMP_PERM of XTILEDATA). */
+static bool has_tiles(void) {
+    enum { REQUEST = 0x1023, TILE_DATA = 18 };
+    const unsigned int need = 1u << 22 | 1u << 24 | 1u << 25;
+    unsigned int a = 0, b = 0, c = 0, d = 0;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & need) != need) return false;
+    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+}
+#else
+static bool has_tiles(void) { return false; }
+#endif
+
 asc_isa asc_cpu_best_isa(void) {
+    const asc_isa isa = asc_cpu_vector_isa();
+    return isa == ASC_ISA_AVX512 && has_tiles() ? ASC_ISA_AMX : isa;
+}
+
+asc_isa asc_cpu_vector_isa(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -15,12 +39,13 @@ asc_isa asc_cpu_best_isa(void) {
 }
 
 const char *asc_isa_name(asc_isa isa) {
-    return isa == ASC_ISA_AVX512 ? "avx512" : isa == ASC_ISA_AVX2 ? "avx2" : "baseline";
+    static const char *const names[] = {"baseline", "avx2", "avx512", "amx"};
+    return names[isa];
 }
 
 int asc_isa_from_name(const char *name) {
     if (strcmp(name, "auto") == 0) return (int)asc_cpu_best_isa();
-    for (int i = ASC_ISA_BASELINE; i <= ASC_ISA_AVX512; i++) {
+    for (int i = ASC_ISA_BASELINE; i <= ASC_ISA_AMX; i++) {
         if (strcmp(name, asc_isa_name((asc_isa)i)) == 0) return i;
     }
     return -1;

@@ -108,7 +108,7 @@ static void row_baseline(const row *r) { row_steps(r); }
 __attribute__((target("avx2"))) static void row_avx2(const row *r) { row_steps(r); }
 __attribute__((target("avx512f"))) static void row_avx512(const row *r) { row_steps(r); }
 static row_fn best_row(void) {
-    const asc_isa isa = asc_cpu_best_isa();
+    const asc_isa isa = asc_cpu_vector_isa();
     return isa == ASC_ISA_AVX512 ? row_avx512 : isa == ASC_ISA_AVX2 ? row_avx2 : row_baseline;
 }
 #else

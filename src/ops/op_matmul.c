@@ -104,7 +104,7 @@ __attribute__((target("avx512f"))) static void tile_avx512(v8 *acc, const double
     tile_steps(acc, a, b, n_k);
 }
 static tile_fn best_tile(void) {
-    const asc_isa isa = asc_cpu_best_isa();
+    const asc_isa isa = asc_cpu_vector_isa();
     return isa == ASC_ISA_AVX512 ? tile_avx512 : isa == ASC_ISA_AVX2 ? tile_avx2 : tile_baseline;
 }
 #else

@@ -58,7 +58,7 @@ static double loop_baseline(void) {
 }
 
 static fma_loop choose(const char **name) {
-    asc_isa isa = asc_cpu_best_isa();
+    asc_isa isa = asc_cpu_vector_isa();
     *name = asc_isa_name(isa);
 #if defined(__x86_64__)
     if (isa == ASC_ISA_AVX512) return loop_avx512;

@@ -56,7 +56,7 @@ static void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float 
 static void expand_panel(const asc_matmul_shape *s, asc_dtype t, const uint8_t *w, int64_t n0, int64_t n,
                          float *out, int64_t *ldb) {
     const asc_dtype_info *info = asc_dtype_of(t);
-    asc_expand_fn expand = asc_expand_for(t, asc_cpu_best_isa());
+    asc_expand_fn expand = asc_expand_for(t, asc_cpu_vector_isa());
     if (s->tb) {
         *ldb = s->k;
         expand(w + n0 * s->k / info->block_elems * info->block_bytes, out, n * s->k);

@@ -70,6 +70,10 @@ static void run_with(const asc_kargs *a, const asc_kernel *k) {
                                              .run = run_##of,                                                \
                                              .takes_post = true};
 
+BIAS_KERNEL(matmul_bf16_amx, ASC_ISA_AMX)
+BIAS_KERNEL(matmul_bf16_avx512, ASC_ISA_AVX512)
+BIAS_KERNEL(matmul_bf16_avx2, ASC_ISA_AVX2)
+BIAS_KERNEL(matmul_bf16_base, ASC_ISA_BASELINE)
 BIAS_KERNEL(gemv_avx512, ASC_ISA_AVX512)
 BIAS_KERNEL(matmul_avx512, ASC_ISA_AVX512)
 BIAS_KERNEL(gemv_avx2, ASC_ISA_AVX2)

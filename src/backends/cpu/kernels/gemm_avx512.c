@@ -195,7 +195,7 @@ static bool fits(const asc_call *c) {
     asc_matmul_shape s;
     if (asc_dtype_expand(c->in_dtype[1]) == NULL) return false;
     asc_matmul_shape_of(c, &s);
-    return !s.ta && s.batch == 1 && (s.m >= MIN_ROWS || !s.tb);
+    return !s.ta && s.batch == 1 && (s.m >= MIN_ROWS || c->many_rows || !s.tb);
 }
 
 const asc_kernel asc_kernel_matmul_avx512 = {.name = "matmul_avx512",

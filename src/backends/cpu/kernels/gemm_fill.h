@@ -26,5 +26,8 @@ enum {
  * multiple of job->depth. tmp: ASC_GEMM_FILL_FLOATS. */
 void asc_gemm_fill_avx512(const asc_gemm_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,
                           float *out, float *tmp);
+/* The same on any processor. */
+void asc_gemm_fill_any(const asc_gemm_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,
+                       float *out, float *tmp);
 
 #endif

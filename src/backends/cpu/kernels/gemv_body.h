@@ -110,7 +110,7 @@ static bool fits(const asc_call *c) {
     asc_matmul_shape s;
     if (asc_dtype_expand(c->in_dtype[1]) == NULL) return false;
     asc_matmul_shape_of(c, &s);
-    return !s.ta && s.tb && s.batch == 1 && s.m <= 8;
+    return !s.ta && s.tb && s.batch == 1 && s.m <= 8 && !c->many_rows;
 }
 
 #define STRING_(x) #x

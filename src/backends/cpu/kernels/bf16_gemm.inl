@@ -1,0 +1,287 @@
+/* bf16_gemm.inl - y = a W by bf16 products (bf16.h), for many rows of a; W is f32 or stored, [k,n] or [n,k].
+ * The file that includes it defines BF16_NAME, BF16_ISA (amx, avx512, ...), BF16_LEVEL and BF16_FILL.
+ *
+ * Rows of a are cut into pieces once per call, by all threads. Then each thread owns a range of columns: it
+ * expands a panel of W, sized for the L2 cache, cuts it, and multiplies 32 rows by 32 columns at a time with
+ * it. A link is a number of blocks of 32 values of k, small enough for the pieces of 32 rows to stay in the
+ * L1 cache while the columns of the panel pass by; the sums of links are added in ascending order. So a row's
+ * bits are a function of that row alone, whatever the other rows, the panels and the threads.
+ *
+ * Infinities, NaN and overflow: pieces would turn infinity times 1 into NaN (infinity times the 0 of a
+ * piece). A result that is not finite is therefore computed again in f32, in chains of 192 fused
+ * multiply-adds. */
+#include "bf16.h"
+#include "bf16_job.h"
+#include "expand.h"
+#include "gemm_fill.h"
+#include "kernel.h"
+#include "matmul_shape.h"
+#include <math.h>
+#include <string.h>
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define STRING_(x) #x
+#define STRING(x) STRING_(x)
+#define OPS JOIN(asc_bf16_, BF16_ISA)
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+typedef float vf __attribute__((vector_size(64)));
+typedef uint32_t vu __attribute__((vector_size(64)));
+typedef int32_t vi __attribute__((vector_size(64)));
+
+/* The pieces of 16 pairs, pair p = (x0[p], x1[p]), one row of a tile for each piece. A last piece of three is
+ * exact: 24 bits were three times 8. */
+ALWAYS_INLINE void split(const vf *px0, const vf *px1, const int pieces, uint16_t *out) {
+    vf x0 = *px0, x1 = *px1;
+    vu h0, h1;
+#pragma GCC unroll 3
+    for (int i = 0; i < pieces; i++, out += ASC_BF16_TILE) {
+        h0 = (vu)x0;
+        h1 = (vu)x1;
+        if (i < 2) { /* to nearest, ties to even; a NaN keeps its upper half */
+            vu up0 = (h0 >> 16 & 1) + 0x7FFF, up1 = (h1 >> 16 & 1) + 0x7FFF;
+            if (i == 0) {
+                up0 &= (vu)(x0 == x0);
+                up1 &= (vu)(x1 == x1);
+            }
+            h0 += up0;
+            h1 += up1;
+        }
+        const vu pairs = h0 >> 16 | (h1 & 0xFFFF0000u);
+        memcpy(out, &pairs, sizeof pairs);
+        x0 -= (vf)(h0 & 0xFFFF0000u);
+        x1 -= (vf)(h1 & 0xFFFF0000u);
+    }
+}
+
+ALWAYS_INLINE void split_any(const vf *x0, const vf *x1, int pieces, uint16_t *out) {
+    if (pieces == 3)
+        split(x0, x1, 3, out);
+    else if (pieces == 2)
+        split(x0, x1, 2, out);
+    else
+        split(x0, x1, 1, out);
+}
+
+static void load_some(const float *p, int64_t n, vf *out) {
+    *out = (vf){0};
+    if (n > 0) memcpy(out, p, (size_t)(n < 16 ? n : 16) * sizeof(float));
+}
+
+/* 16 rows of a, from row m on, to tiles of all of k. */
+static void pack_rows(const asc_bf16_job *job, int64_t m, uint16_t *out) {
+    const int64_t k = job->g.k, step = job->pieces * ASC_BF16_TILE;
+    for (int64_t r = 0; r < 16; r++, out += 32) {
+        if (m + r >= job->g.m) {
+            for (int64_t i = 0; i < job->blocks * job->pieces; i++) memset(out + i * ASC_BF16_TILE, 0, 64);
+            continue;
+        }
+        const float *x = job->g.a + (m + r) * k;
+        vf x0, x1;
+        for (int64_t q = 0; q < job->blocks; q++, x += 32) {
+            if (32 * (q + 1) <= k) {
+                memcpy(&x0, x, sizeof x0);
+                memcpy(&x1, x + 16, sizeof x1);
+            } else {
+                load_some(x, k - 32 * q, &x0);
+                load_some(x + 16, k - 32 * q - 16, &x1);
+            }
+            split_any(&x0, &x1, job->pieces, out + q * step);
+        }
+    }
+}
+
+/* 16 columns of a filled slab of `depth` rows to tiles. */
+static void pack_slab(const asc_bf16_job *job, const float *slab, int64_t depth, uint16_t *out) {
+    for (int64_t q = 0; q < depth; q += 32) {
+        for (int64_t p = q; p < q + 16; p++, out += 32) {
+            vf x0 = {0}, x1 = {0};
+            if (p < depth) memcpy(&x0, slab + p * ASC_GEMM_SLAB, sizeof x0);
+            if (p + 16 < depth) memcpy(&x1, slab + (p + 16) * ASC_GEMM_SLAB, sizeof x1);
+            split_any(&x0, &x1, job->pieces, out);
+        }
+        out += (job->pieces - 1) * ASC_BF16_TILE;
+    }
+}
+
+/* W[k0 .. k0+depth)[n0 .. n0+width) to tiles: that of column group c, block q, piece i is the
+ * ((c * blocks of the panel + q) * pieces + i)-th. */
+static void pack_panel(const asc_bf16_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,
+                       const asc_bf16_scratch *s) {
+    const int64_t group = (depth + 31) / 32 * job->pieces * ASC_BF16_TILE;
+    const int64_t rows = job->g.tb ? ASC_GEMM_RUN : ASC_BF16_K, cols = job->g.tb ? ASC_GEMM_SLAB : width;
+    for (int64_t n = 0; n < width; n += cols) {
+        const int64_t w = width - n < cols ? width - n : cols;
+        for (int64_t q = 0; q < depth; q += rows) {
+            const int64_t d = depth - q < rows ? depth - q : rows;
+            BF16_FILL(&job->g, k0 + q, d, n0 + n, w, s->slab, s->fill);
+            for (int64_t j = 0; j < w; j += 16) {
+                const float *from = s->slab + j / ASC_GEMM_SLAB * ASC_GEMM_SLAB * d + j % ASC_GEMM_SLAB;
+                pack_slab(job, from, d,
+                          s->panel + (n + j) / 16 * group + q / 32 * job->pieces * ASC_BF16_TILE);
+            }
+        }
+    }
+}
+
+/* Adds a block's results to y (starts y with them if first); true if one is not finite. */
+static bool put(const float *c, float *y, int64_t ldy, int64_t rows, int64_t cols, const bool first) {
+    vi odd = {0};
+    for (int64_t r = 0; r < rows; r++, c += ASC_BF16_SIDE, y += ldy) {
+        for (int64_t j = 0; j < cols; j += 16) {
+            const int64_t n = cols - j < 16 ? cols - j : 16;
+            vf v, old = {0};
+            memcpy(&v, c + j, sizeof v);
+            if (!first) {
+                if (n == 16)
+                    memcpy(&old, y + j, sizeof old);
+                else
+                    load_some(y + j, n, &old);
+                v += old;
+            }
+            if (n == 16) {
+                memcpy(y + j, &v, sizeof v);
+            } else {
+                for (int64_t i = n; i < 16; i++) v[i] = 0;
+                memcpy(y + j, &v, (size_t)n * sizeof(float));
+            }
+            odd |= (vi)(((vu)v & 0x7F800000u) == 0x7F800000u);
+        }
+    }
+    int32_t any = 0;
+    for (int i = 0; i < 16; i++) any |= odd[i];
+    return any != 0;
+}
+
+/* Column n of W. */
+static void column_of(const asc_gemm_job *g, int64_t n, float *out, float *tmp) {
+    const asc_dtype_info *info = asc_dtype_of(g->t);
+    const int64_t block = info->block_elems;
+    if (g->tb) {
+        g->expand(g->w + n * g->k / block * info->block_bytes, out, g->k);
+        return;
+    }
+    for (int64_t k = 0; k < g->k; k++) {
+        g->expand(g->w + (k * g->n + n) / block * info->block_bytes, tmp, block);
+        out[k] = tmp[n % block];
+    }
+}
+
+/* f32 products for what is not finite among rows [m, m + rows), columns [n, n + cols). */
+static void repair(const asc_gemm_job *g, int64_t m, int64_t rows, int64_t n, int64_t cols,
+                   const asc_bf16_scratch *s) {
+    for (int64_t j = n; j < n + cols; j++) {
+        float *y = g->y + m * g->n + j, sum[ASC_BF16_SIDE];
+        bool any = false;
+        for (int64_t r = 0; r < rows; r++) any |= !isfinite(y[r * g->n]);
+        if (!any) continue;
+        column_of(g, j, s->column, s->fill);
+        for (int64_t q = 0; q < g->k; q += 192) {
+            const int64_t end = q + 192 < g->k ? q + 192 : g->k;
+            float link[ASC_BF16_SIDE] = {0};
+            for (int64_t k = q; k < end; k++)
+                for (int64_t r = 0; r < rows; r++)
+                    link[r] = fmaf(g->a[(m + r) * g->k + k], s->column[k], link[r]);
+            for (int64_t r = 0; r < rows; r++) sum[r] = q == 0 ? link[r] : sum[r] + link[r];
+        }
+        for (int64_t r = 0; r < rows; r++)
+            if (!isfinite(y[r * g->n])) y[r * g->n] = sum[r];
+    }
+}
+
+/* Rows [m, m + rows), at most 32, times one panel. */
+static void rows_by_panel(const asc_bf16_job *job, int64_t m, int64_t rows, int64_t k0, int64_t depth,
+                          int64_t n0, int64_t width, const asc_bf16_scratch *s) {
+    const int64_t blocks = (depth + 31) / 32, tile = job->pieces * ASC_BF16_TILE;
+    const bool end = k0 + depth >= job->g.k;
+    asc_bf16_block b = {
+        .a_step = job->blocks * tile, .b_step = blocks * tile, .two_rows = rows > 16, .c = s->sums};
+    for (int64_t q = 0; q < blocks; q += job->link) {
+        b.blocks = blocks - q < job->link ? blocks - q : job->link;
+        b.a = job->left + ((m - job->m0) / 16 * job->blocks + k0 / 32 + q) * tile;
+        const bool last = end && q + b.blocks == blocks;
+        for (int64_t n = 0; n < width; n += 32) {
+            const int64_t cols = width - n < 32 ? width - n : 32;
+            b.b = s->panel + (n / 16 * blocks + q) * tile;
+            b.two_cols = cols > 16;
+            OPS.block[job->scheme](&b);
+            const bool odd =
+                put(s->sums, job->g.y + m * job->g.n + n0 + n, job->g.n, rows, cols, k0 + q == 0);
+            if (last && odd) repair(&job->g, m, rows, n0 + n, cols, s);
+        }
+    }
+}
+
+/* Columns [n0, n1) of rows [m0, m1). */
+static void columns(const asc_bf16_job *job, int64_t m0, int64_t m1, int64_t n0, int64_t n1, int thread,
+                    const asc_bf16_scratch *s) {
+    for (int64_t n = n0; n < n1; n += job->g.width) {
+        const int64_t width = n1 - n < job->g.width ? n1 - n : job->g.width;
+        for (int64_t k = 0; k < job->g.k; k += job->g.depth) {
+            const int64_t depth = job->g.k - k < job->g.depth ? job->g.k - k : job->g.depth;
+            pack_panel(job, k, depth, n, width, s);
+            for (int64_t m = m0; m < m1; m += ASC_BF16_SIDE) {
+                const int64_t rows = m1 - m < ASC_BF16_SIDE ? m1 - m : ASC_BF16_SIDE;
+                rows_by_panel(job, m, rows, k, depth, n, width, s);
+                if (job->post != NULL && k + depth == job->g.k)
+                    job->post->block(job->post, m, m + rows, n, n + width, thread);
+            }
+        }
+    }
+}
+
+/* Rows [job->m0, m1): cut into pieces, then multiplied. */
+static void some_rows(asc_bf16_job *job, int64_t m1, const asc_kargs *args) {
+    const int64_t groups = (m1 - job->m0 + 15) / 16, units = (job->g.n + ASC_BF16_UNIT - 1) / ASC_BF16_UNIT;
+    const int64_t threads = args->n_threads, across = units < threads ? units : threads,
+                  down = threads / across;
+    const int64_t halves = (m1 - job->m0 + ASC_BF16_SIDE - 1) / ASC_BF16_SIDE;
+#pragma omp parallel num_threads(args->n_threads)
+    {
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < groups; i++)
+            pack_rows(job, job->m0 + 16 * i, job->left + i * job->blocks * job->pieces * ASC_BF16_TILE);
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < across * down; i++) {
+            const asc_bf16_scratch s = asc_bf16_scratch_of(job, args->scratch, i);
+            const int64_t c = i % across, r = i / across;
+            const int64_t n0 = units * c / across * ASC_BF16_UNIT,
+                          n1 = units * (c + 1) / across * ASC_BF16_UNIT;
+            const int64_t from = job->m0 + halves * r / down * ASC_BF16_SIDE;
+            const int64_t to = job->m0 + halves * (r + 1) / down * ASC_BF16_SIDE;
+            OPS.begin();
+            columns(job, from, to < m1 ? to : m1, n0, n1 < job->g.n ? n1 : job->g.n, (int)i, &s);
+            OPS.end();
+        }
+    }
+}
+
+static void run(const asc_kargs *args) {
+    asc_bf16_job job;
+    asc_bf16_job_init(&job, args->call, BF16_LEVEL);
+    job.g.a = args->in[0];
+    job.g.w = args->in[1];
+    job.g.y = args->out;
+    job.post = args->post;
+    job.left = asc_bf16_left(&job, args->scratch, args->n_threads);
+    if (job.g.k == 0) {
+        memset(args->out, 0, (size_t)(job.g.m * job.g.n) * sizeof(float));
+        if (job.post != NULL && job.g.m > 0 && job.g.n > 0)
+            job.post->block(job.post, 0, job.g.m, 0, job.g.n, 0);
+        return;
+    }
+    for (; job.m0 < job.g.m; job.m0 += ASC_BF16_ROWS)
+        some_rows(&job, job.g.m < job.m0 + ASC_BF16_ROWS ? job.g.m : job.m0 + ASC_BF16_ROWS, args);
+}
+
+static bool fits(const asc_call *c) { return asc_bf16_fits(c, BF16_LEVEL); }
+static size_t scratch(const asc_call *c, int n_threads) { return asc_bf16_bytes(c, BF16_LEVEL, n_threads); }
+
+const asc_kernel JOIN(asc_kernel_, BF16_NAME) = {.name = STRING(BF16_NAME),
+                                                 .opcode = ASC_OPCODE_MATMUL,
+                                                 .isa = BF16_LEVEL,
+                                                 .fits = fits,
+                                                 .scratch = scratch,
+                                                 .run = run,
+                                                 .takes_post = true};

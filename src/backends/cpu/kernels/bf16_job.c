@@ -1,0 +1,96 @@
+/* bf16_job.c - see bf16_job.h. */
+#include "bf16_job.h"
+#include "expand.h"
+#include "matmul_shape.h"
+
+enum {
+    PANEL_BYTES = 1 << 20, /* half of an L2 cache of 2 MB */
+    DEPTH = 1536           /* values of k in a panel at most; whole blocks of every format */
+};
+
+static bool scheme_of(asc_precision level, asc_bf16_scheme *out) {
+    switch (level) {
+    case ASC_PRECISION_BF16X6:
+        *out = ASC_BF16_6;
+        return true;
+    case ASC_PRECISION_HIGH:
+        *out = ASC_BF16_3;
+        return true;
+    case ASC_PRECISION_MEDIUM:
+        *out = ASC_BF16_1;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+void asc_bf16_job_init(asc_bf16_job *job, const asc_call *c, asc_isa isa) {
+    static const int64_t links[ASC_N_BF16_SCHEMES] = {9, 6, 4, 4};
+    asc_matmul_shape s;
+    asc_matmul_shape_of(c, &s);
+    *job = (asc_bf16_job){.g = {.m = s.m, .n = s.n, .k = s.k, .t = c->in_dtype[1], .tb = s.tb}};
+    scheme_of(c->level, &job->scheme);
+    job->g.expand = asc_expand_for(job->g.t, isa);
+    job->pieces = asc_bf16_pieces(job->scheme);
+    job->blocks = (s.k + ASC_BF16_K - 1) / ASC_BF16_K;
+    job->link = links[job->scheme];
+    job->g.depth = min64(s.k, DEPTH);
+    const int64_t column = (min64(job->blocks, DEPTH / ASC_BF16_K) + 1) * ASC_BF16_K * job->pieces * 2;
+    const int64_t units = PANEL_BYTES / (ASC_BF16_UNIT * column);
+    job->g.width = ASC_BF16_UNIT * (units < 1 ? 1 : units);
+}
+
+bool asc_bf16_fits(const asc_call *c, asc_isa isa) {
+    asc_matmul_shape s;
+    asc_bf16_scheme scheme;
+    (void)isa;
+    if (!scheme_of(c->level, &scheme) || asc_dtype_expand(c->in_dtype[1]) == NULL) return false;
+    asc_matmul_shape_of(c, &s);
+    return !s.ta && s.batch == 1 && (s.m >= ASC_BF16_MIN_ROWS || c->many_rows);
+}
+
+/* Bytes, apart from each other by whole cache lines. */
+static size_t panel_bytes(const asc_bf16_job *j) {
+    const int64_t blocks = (j->g.depth + ASC_BF16_K - 1) / ASC_BF16_K;
+    return (size_t)(j->g.width * blocks * ASC_BF16_K * j->pieces) * sizeof(uint16_t);
+}
+static size_t slab_bytes(const asc_bf16_job *j) {
+    const int64_t slabs = (j->g.width + ASC_GEMM_SLAB - 1) / ASC_GEMM_SLAB;
+    const int64_t rows = j->g.tb ? ASC_GEMM_RUN : ASC_BF16_K * slabs;
+    return (size_t)(rows * ASC_GEMM_SLAB) * sizeof(float);
+}
+static size_t column_bytes(const asc_bf16_job *j) {
+    return ((size_t)j->blocks * ASC_BF16_K + ASC_GEMM_RUN) * sizeof(float);
+}
+enum { FILL_BYTES = ASC_GEMM_FILL_FLOATS * 4, SUM_BYTES = ASC_BF16_SIDE * ASC_BF16_SIDE * 4 };
+
+static size_t thread_bytes(const asc_bf16_job *j) {
+    return panel_bytes(j) + slab_bytes(j) + column_bytes(j) + FILL_BYTES + SUM_BYTES;
+}
+
+size_t asc_bf16_bytes(const asc_call *c, asc_isa isa, int n_threads) {
+    asc_bf16_job j;
+    asc_bf16_job_init(&j, c, isa);
+    const int64_t rows = (min64(j.g.m, ASC_BF16_ROWS) + 15) / 16 * 16;
+    size_t left = 0, all = 0;
+    if (!asc_mul_size((size_t)(rows * j.pieces) * 2 * ASC_BF16_K, (size_t)j.blocks, &left) ||
+        !asc_add_size(left, (size_t)n_threads * thread_bytes(&j), &all))
+        return SIZE_MAX / 4096;
+    return all;
+}
+
+uint16_t *asc_bf16_left(const asc_bf16_job *job, void *scratch, int n_threads) {
+    return (uint16_t *)(void *)((uint8_t *)scratch + (size_t)n_threads * thread_bytes(job));
+}
+
+asc_bf16_scratch asc_bf16_scratch_of(const asc_bf16_job *job, void *scratch, int64_t thread) {
+    uint8_t *p = (uint8_t *)scratch + (size_t)thread * thread_bytes(job);
+    asc_bf16_scratch s = {.panel = (uint16_t *)(void *)p};
+    s.slab = (float *)(void *)(p += panel_bytes(job));
+    s.sums = (float *)(void *)(p += slab_bytes(job));
+    s.fill = (float *)(void *)(p += SUM_BYTES);
+    s.column = (float *)(void *)(p + FILL_BYTES);
+    return s;
+}

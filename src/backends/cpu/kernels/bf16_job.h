@@ -1,0 +1,45 @@
+/* bf16_job.h - a matrix product by bf16 products, cut into panels: sizes and scratch (bf16_gemm.inl). */
+#ifndef ASC_BF16_JOB_H
+#define ASC_BF16_JOB_H
+
+#include "bf16.h"
+#include "gemm_fill.h"
+#include "kernel.h"
+
+enum {
+    ASC_BF16_UNIT = 96,   /* columns are dealt to threads by this */
+    ASC_BF16_ROWS = 1024, /* of a that are in pieces at a time */
+    ASC_BF16_MIN_ROWS = 9
+};
+
+typedef struct asc_bf16_job {
+    asc_gemm_job g;
+    asc_bf16_scheme scheme;
+    int pieces;
+    int64_t blocks; /* of 32 values of k */
+    int64_t link;   /* blocks that are added up before they join the result */
+    int64_t m0;     /* first of the rows that are in pieces */
+    uint16_t *left; /* their tiles: that of row group i, block q, piece p is the ((i * blocks + q) * pieces +
+                       p)-th */
+    const asc_epilogue *post;
+} asc_bf16_job;
+
+/* One thread's. */
+typedef struct asc_bf16_scratch {
+    uint16_t *panel; /* tiles of W */
+    float *slab;     /* part of W in f32 */
+    float *fill;     /* ASC_GEMM_FILL_FLOATS */
+    float *column;   /* k */
+    float *sums;     /* 32 x 32 */
+} asc_bf16_scratch;
+
+/* All but the pointers of g, left and post; m0 = 0. Everything depends on k, n, the level and how W is stored
+ * only, but for g.m. */
+void asc_bf16_job_init(asc_bf16_job *job, const asc_call *c, asc_isa isa);
+/* Whether the call is a product of many rows with one matrix at a level made of bf16 products. */
+bool asc_bf16_fits(const asc_call *c, asc_isa isa);
+size_t asc_bf16_bytes(const asc_call *c, asc_isa isa, int n_threads);
+uint16_t *asc_bf16_left(const asc_bf16_job *job, void *scratch, int n_threads);
+asc_bf16_scratch asc_bf16_scratch_of(const asc_bf16_job *job, void *scratch, int64_t thread);
+
+#endif

@@ -1,0 +1,146 @@
+/* matmul_check.h - what tests of matrix kernels share: random operands in every type, the f64 reference of
+ * the op, a kernel run by itself. */
+#ifndef ASC_MATMUL_CHECK_H
+#define ASC_MATMUL_CHECK_H
+
+#include "harness.h"
+#include "kernel.h"
+#include <math.h>
+
+typedef struct rng {
+    uint64_t s;
+} rng;
+
+static inline uint32_t next(rng *r) {
+    r->s = r->s * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(r->s >> 33);
+}
+
+static inline float uniform(rng *r) { return (float)next(r) * 0x1p-30f - 1.0f; }
+
+static inline void *buffer(size_t bytes) {
+    void *p = aligned_alloc(64, (bytes + 127) / 64 * 64);
+    assert_non_null(p);
+    memset(p, 0xA5, (bytes + 127) / 64 * 64);
+    return p;
+}
+
+static inline bool finite_block(const float *v, int n) {
+    for (int i = 0; i < n; i++) {
+        if (!(fabsf(v[i]) < 1e6f)) return false;
+    }
+    return true;
+}
+
+/* Random blocks whose values are finite and below a million; *values receives them in f32. The block formats
+ * get random bits, so every scale, sign and quant occurs. */
+static inline uint8_t *stored(rng *r, asc_dtype t, int64_t n, float **values) {
+    const asc_dtype_info *info = asc_dtype_of(t);
+    size_t bytes = 0;
+    assert_true(asc_dtype_bytes(t, n, &bytes));
+    uint8_t *w = buffer(bytes);
+    *values = buffer((size_t)n * sizeof(float));
+    for (int64_t b = 0; b < n / info->block_elems; b++) {
+        uint8_t *p = w + b * info->block_bytes;
+        float *v = *values + b * info->block_elems;
+        do {
+            if (t == ASC_DTYPE_F32) {
+                *(float *)(void *)p = uniform(r);
+            } else {
+                for (int i = 0; i < info->block_bytes; i++) p[i] = (uint8_t)next(r);
+            }
+            asc_dtype_expand(t)(p, v, info->block_elems);
+        } while (!finite_block(v, info->block_elems));
+    }
+    return w;
+}
+
+typedef struct problem {
+    asc_call call;
+    asc_attrs attrs;
+    const void *in[2];
+    const float *in32[2]; /* values */
+    int64_t n_out;
+} problem;
+
+static inline void matmul_init(problem *p, asc_ctx *ctx, asc_dtype t, asc_shape a, asc_shape b, bool ta,
+                               bool tb) {
+    *p = (problem){.attrs = {.i = {ta, tb}}};
+    p->call = (asc_call){.op = &asc_op_matmul, .n_in = 2, .in_dtype = {ASC_DTYPE_F32, t}, .in_shape = {a, b}};
+    p->call.attrs = &p->attrs;
+    assert_ok(ctx, asc_op_matmul.infer(ctx, &p->call));
+    p->n_out = asc_shape_elems(&p->call.shape);
+}
+
+static inline double *widen(const float *x, int64_t n, bool magnitude) {
+    double *d = buffer((size_t)n * sizeof(double));
+    for (int64_t i = 0; i < n; i++) d[i] = magnitude ? fabs((double)x[i]) : (double)x[i];
+    return d;
+}
+
+static inline asc_nd nd_of(const asc_shape *s, double *data) {
+    asc_nd nd = {.data = data, .rank = s->rank};
+    memcpy(nd.dims, s->dims, sizeof nd.dims);
+    asc_shape_strides(s, nd.strides);
+    return nd;
+}
+
+/* The op's reference kernel; with `magnitude` on absolute values, which is the scale of the rounding errors.
+ */
+static inline double *reference(const problem *p, bool magnitude) {
+    asc_ref_args r = {.attrs = &p->attrs, .n_in = 2, .n_threads = 1};
+    double *in[2], *out = buffer((size_t)p->n_out * sizeof(double));
+    for (int k = 0; k < 2; k++) {
+        in[k] = widen(p->in32[k], asc_shape_elems(&p->call.in_shape[k]), magnitude);
+        r.in[k] = nd_of(&p->call.in_shape[k], in[k]);
+    }
+    r.out = nd_of(&p->call.shape, out);
+    asc_op_matmul.ref(&r);
+    for (int k = 0; k < 2; k++) free(in[k]);
+    return out;
+}
+
+static inline float *run(const asc_kernel *kernel, const asc_call *call, const void *const *in, int64_t n_out,
+                         int threads) {
+    asc_kargs a = {.call = call, .n_threads = threads};
+    for (int k = 0; k < call->n_in; k++) a.in[k] = in[k];
+    size_t scratch = kernel->scratch != NULL ? kernel->scratch(call, threads) : 0;
+    a.scratch = buffer(scratch);
+    a.out = buffer((size_t)n_out * sizeof(float));
+    kernel->run(&a);
+    free(a.scratch);
+    return a.out;
+}
+
+static inline int64_t inner(const problem *p) {
+    const asc_shape *a = &p->call.in_shape[0];
+    return a->dims[a->rank - (p->attrs.i[0] != 0 ? 2 : 1)];
+}
+
+/* Rounding: at most K + 8 roundings of relative size 2^-24 on the way of each product. A kernel that adds d q
+ * and m apart, where w = d q + m, works with terms up to four times as large. */
+static inline void compare(const problem *p, const asc_kernel *kernel, const float *y) {
+    double *want = reference(p, false), *scale = reference(p, true);
+    const double eps = 4 * ((double)inner(p) + 8) * 0x1p-24;
+    for (int64_t i = 0; i < p->n_out; i++) {
+        double tol = eps * scale[i] + 1e-37;
+        if (isnan(want[i])   ? !isnan(y[i])
+            : isinf(want[i]) ? (double)y[i] != want[i]
+                             : !(fabs((double)y[i] - want[i]) <= tol)) {
+            fail_msg("%s, %s, tb %d, M %lld, K %lld: element %lld is %.9g, not %.9g +- %.2g", kernel->name,
+                     asc_dtype_of(p->call.in_dtype[1])->name, (int)p->attrs.i[1],
+                     (long long)p->call.in_shape[0].dims[0], (long long)inner(p), (long long)i, (double)y[i],
+                     want[i], tol);
+        }
+    }
+    free(want);
+    free(scale);
+}
+
+static inline float *random_floats(rng *r, int64_t n) {
+    float *x = buffer((size_t)n * sizeof(float));
+    for (int64_t i = 0; i < n; i++) x[i] = uniform(r);
+    return x;
+}
+
+#endif
