@@ -8,7 +8,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+
+/* Large blocks come in huge pages where the system has them: kernels that walk down columns miss the TLB on
+ * every row otherwise (a quarter of a matrix product's time on virtual machines, docs/SPEED.md, "Huge
+ * pages"), and the first touch costs one fault for 2 MB instead of 512. */
+enum { HUGE_PAGE = 2 << 20 };
+
+static void *aligned(size_t align, size_t size) {
+    void *p = NULL;
+    if (posix_memalign(&p, size >= HUGE_PAGE ? HUGE_PAGE : align, size) != 0) return NULL;
+#if defined(MADV_HUGEPAGE)
+    if (size >= HUGE_PAGE) (void)madvise(p, size & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE); /* advice only */
+#endif
+    return p;
+}
 
 static void *default_alloc(void *self, void *ptr, size_t old_size, size_t new_size, size_t align) {
     (void)self;
@@ -17,12 +32,7 @@ static void *default_alloc(void *self, void *ptr, size_t old_size, size_t new_si
         return NULL;
     }
     if (ptr == NULL || align > 16) {
-        void *p = NULL;
-        if (align <= 16) {
-            p = malloc(new_size);
-        } else if (posix_memalign(&p, align, new_size) != 0) {
-            p = NULL;
-        }
+        void *p = align <= 16 ? malloc(new_size) : aligned(align, new_size);
         if (p != NULL && ptr != NULL) {
             memcpy(p, ptr, old_size < new_size ? old_size : new_size);
             free(ptr);
