@@ -1,6 +1,7 @@
 /* cache.c - the table of a context's executables: open chains by hash, a list by last use, bounds on both the
  * number of entries and the bytes they hold. */
 #include "cache.h"
+#include "compiled.h"
 #include <string.h>
 
 static asc_cache_entry **chain_of(asc_runtime *rt, uint64_t hash) {
@@ -101,7 +102,10 @@ asc_status asc_cache_add(asc_ctx *ctx, const uint64_t *key, size_t n_key, uint64
     return ASC_OK;
 }
 
-void asc_exec_cache_clear(asc_ctx *ctx) { asc_cache_clear(ctx); }
+void asc_exec_cache_clear(asc_ctx *ctx) {
+    asc_capture_forget(ctx, NULL);
+    asc_cache_clear(ctx);
+}
 
 void asc_exec_cache_bound(asc_ctx *ctx, size_t entries, size_t bytes) {
     asc_cache *c = &asc_runtime_of(ctx)->cache;

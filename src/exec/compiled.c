@@ -37,60 +37,11 @@ struct asc_capture {
     asc_buffer **fixed;   /* [exe->n_inputs], counted; NULL where a parameter */
     out_ref *outs;
     size_t n_outs;
+    asc_capture_bound *bounds; /* [n_bounds] checked before each run */
+    size_t n_bounds;
     bool taken; /* outputs were handed out: the next run needs other buffers */
     size_t bytes;
 };
-
-/* ---- recording ---- */
-
-void asc_capture_begin(asc_ctx *ctx, bool strict) {
-    asc_runtime *rt = asc_runtime_of(ctx);
-    rt->capturing = true;
-    rt->capture_strict = strict;
-    rt->capture_read = NULL;
-}
-
-const char *asc_capture_end(asc_ctx *ctx) {
-    asc_runtime *rt = asc_runtime_of(ctx);
-    rt->capturing = false;
-    return rt->capture_read;
-}
-
-void asc_capture_param(asc_tensor *leaf) { leaf->param = leaf->poison == ASC_OK; }
-
-bool asc_exec_compiles(const asc_ctx *ctx) { return asc_runtime_of(ctx)->compiled; }
-
-/* Whether one of ts depends on a parameter, computed or not. */
-static asc_status depends(asc_ctx *ctx, asc_tensor *const *ts, size_t n, bool *out) {
-    asc_walk w;
-    asc_status st = asc_walk_ancestors(ctx, ts, n, false, 0, &w);
-    *out = false;
-    for (size_t i = 0; i < w.n; i++) *out = *out || w.nodes[i]->param;
-    asc_walk_free(ctx, &w);
-    return st;
-}
-
-asc_status asc_capture_reading(asc_ctx *ctx, asc_tensor *const *ts, size_t n) {
-    asc_runtime *rt = asc_runtime_of(ctx);
-    bool found = false;
-    asc_status st = ASC_OK;
-    for (size_t i = 0; i < n && st == ASC_OK && rt->capture_read == NULL; i++) {
-        st = depends(ctx, ts + i, 1, &found);
-        if (found) rt->capture_read = ts[i]->op != NULL ? ts[i]->op->name : "input";
-        if (found && rt->capture_strict) {
-            const char *label = ts[i]->label;
-            ASC_FAIL(ctx, ASC_FAILED_PRECONDITION,
-                     "compile: the function reads the value of '%s'%s%.60s, which its "
-                     "inputs decide",
-                     rt->capture_read, label != NULL ? " at " : "", label != NULL ? label : "");
-            st = asc_hint(ctx, "what is read while a function is compiled would be fixed for ever: use ops "
-                               "(asc_where, comparisons), or another function for each case");
-        }
-    }
-    return st;
-}
-
-/* ---- keeping ---- */
 
 static void capture_destroy(asc_ctx *ctx, asc_capture *c) {
     if (c == NULL) return;
@@ -102,6 +53,7 @@ static void capture_destroy(asc_ctx *ctx, asc_capture *c) {
     asc_free(ctx, c->input_param);
     asc_free(ctx, c->fixed);
     asc_free(ctx, c->outs);
+    asc_free(ctx, c->bounds);
     asc_free(ctx, c->key);
     asc_free(ctx, c->note);
     asc_free(ctx, c);
@@ -216,7 +168,7 @@ static asc_status tie_inputs(asc_ctx *ctx, asc_capture *c, asc_tensor *const *pa
         c->input_param[i] = param_of(params, c->n_params, t);
         if (c->input_param[i] < 0 && t->op != NULL) { /* a value that was computed on the way */
             bool moves;
-            asc_status st = depends(ctx, &t, 1, &moves);
+            asc_status st = asc_capture_depends(ctx, &t, 1, &moves);
             if (st != ASC_OK) return st;
             if (moves)
                 return ASC_FAIL(ctx, ASC_FAILED_PRECONDITION,
@@ -225,6 +177,43 @@ static asc_status tie_inputs(asc_ctx *ctx, asc_capture *c, asc_tensor *const *pa
         }
         if (c->input_param[i] < 0) c->fixed[i] = held(t->buf);
         if (c->input_param[i] < 0 && !t->buf->borrowed) c->bytes += t->buf->bytes;
+    }
+    return ASC_OK;
+}
+
+static asc_status tie_bounds(asc_ctx *ctx, asc_capture *c, asc_tensor *const *params) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    c->bounds = asc_calloc(ctx, ASC_MEM_PROGRAM, rt->n_capture_bounds + 1, sizeof *c->bounds);
+    if (c->bounds == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < rt->n_capture_bounds; i++) {
+        int32_t k = param_of(params, c->n_params, rt->capture_bounds[i].leaf);
+        if (k < 0) continue; /* of a leaf that does not matter */
+        c->bounds[c->n_bounds] = rt->capture_bounds[i];
+        c->bounds[c->n_bounds].leaf = NULL;
+        c->bounds[c->n_bounds++].param = (size_t)k;
+    }
+    rt->n_capture_bounds = 0;
+    return ASC_OK;
+}
+
+static asc_status check_bounds(asc_ctx *ctx, const asc_capture *c) {
+    enum { AT_ONCE = 256 };
+    const asc_device *dev = asc_exec_device(ctx);
+    for (size_t i = 0; i < c->n_bounds && dev->has_data; i++) {
+        const asc_capture_bound *b = &c->bounds[i];
+        const asc_buffer *p = c->params[b->param];
+        int32_t v[AT_ONCE];
+        for (int64_t at = 0; at < p->elems; at += AT_ONCE) {
+            int64_t n = p->elems - at < AT_ONCE ? p->elems - at : AT_ONCE;
+            dev->download(p->dtype, (const char *)p->data + dev->storage_bytes(p->dtype, at), ASC_DTYPE_I32,
+                          v, n);
+            for (int64_t k = 0; k < n; k++) {
+                if (v[k] >= 0 && v[k] < b->n) continue;
+                ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "%s: id %d; the table has %lld rows", b->what, v[k],
+                         (long long)b->n);
+                return asc_hint(ctx, "ids count from 0");
+            }
+        }
     }
     return ASC_OK;
 }
@@ -319,6 +308,7 @@ asc_status asc_capture_make(asc_ctx *ctx, const void *owner, const void *key, si
         c->bytes += params[k]->buf->bytes;
     }
     c->n_outs = n_outs;
+    ASC_TRY(tie_bounds(ctx, c, params));
     ASC_TRY(tie_outputs(ctx, c, params, outs));
     ASC_TRY(own_outputs(ctx, c));
     for (size_t k = 0; k < n_outs; k++) c->bytes += c->outs[k].output >= 0 ? c->outs[k].buf->bytes : 0;
@@ -382,7 +372,8 @@ asc_buffer *asc_capture_take(asc_ctx *ctx, asc_capture *c, size_t k) {
 asc_status asc_capture_run(asc_ctx *ctx, asc_capture *c) {
     asc_runtime *rt = asc_runtime_of(ctx);
     asc_exe *e = c->exe;
-    if (e == NULL) return ASC_OK;
+    asc_status st = e != NULL ? check_bounds(ctx, c) : ASC_OK;
+    if (e == NULL || st != ASC_OK) return st;
     asc_prof_mark m = asc_prof_begin(ctx);
     for (size_t k = 0; c->taken && k < c->n_outs; k++) {
         if (c->outs[k].output < 0) continue;
@@ -395,7 +386,7 @@ asc_status asc_capture_run(asc_ctx *ctx, asc_capture *c) {
         e->data[e->input_node[i]] =
             c->input_param[i] >= 0 ? c->params[c->input_param[i]]->data : c->fixed[i]->data;
     uint64_t made = e->compile_ns;
-    asc_status st = asc_exe_begin(ctx, e);
+    st = asc_exe_begin(ctx, e);
     if (st == ASC_OK) st = asc_exe_run(ctx, e, ASC_CUT_CAPTURED);
     asc_prof_end(ctx, m, ASC_PROF_CUT, "captured", NULL);
     if (st != ASC_OK && (rt->debug > 0 || rt->replay_path[0] != '\0'))

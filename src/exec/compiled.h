@@ -20,6 +20,10 @@ void asc_capture_begin(asc_ctx *ctx, bool strict);
 const char *asc_capture_end(asc_ctx *ctx);
 /* Says that a leaf, just made, is a parameter. */
 void asc_capture_param(asc_tensor *leaf);
+/* For layers that check an integer leaf's values while they are recorded (ids of a table with n rows). True:
+ * the leaf is a parameter of what is being captured, every run will check it, and reading it now does no
+ * harm. what: names the check in messages; copied. */
+bool asc_capture_check_below(asc_ctx *ctx, asc_tensor *leaf, int64_t n, const char *what);
 /* For asc_run: notes or refuses that ts are read. */
 ASC_MUST_USE asc_status asc_capture_reading(asc_ctx *ctx, asc_tensor *const *ts, size_t n);
 bool asc_exec_compiles(const asc_ctx *ctx); /* the context's mode is compiled */

@@ -40,7 +40,7 @@ ASC_MUST_USE asc_status asc_exec_passes(asc_ctx *ctx, const char *text);
 /* The cache of executables: bounded by entries and bytes (256 and 64 MB unless set), oldest use dropped
  * first. */
 void asc_exec_cache_bound(asc_ctx *ctx, size_t entries, size_t bytes);
-void asc_exec_cache_clear(asc_ctx *ctx);
+void asc_exec_cache_clear(asc_ctx *ctx); /* and the captures of compiled mode */
 /* From here on (or no longer) a program that is not in the cache is FAILED_PRECONDITION, with the reason. */
 void asc_exec_freeze(asc_ctx *ctx, bool on);
 /* Why the i-th last program looked for was not in the cache (0 = the last); NULL = no such miss, or too long

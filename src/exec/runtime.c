@@ -24,6 +24,7 @@ static void runtime_destroy(asc_ctx *ctx) {
     asc_capture_forget(ctx, NULL);
     asc_cache_clear(ctx);
     asc_cut_room_deinit(ctx, &rt->room);
+    asc_free(ctx, rt->capture_bounds);
     asc_exec_trim(ctx);
     if (rt->device != NULL && rt->device_state != NULL) rt->device->close(ctx, rt->device_state);
     ctx->rt = NULL;

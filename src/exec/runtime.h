@@ -6,6 +6,15 @@
 
 enum { ASC_BUF_CLASSES = 256, ASC_CACHE_CHAINS = 512, ASC_CACHE_WHYS = 8 };
 
+/* Elements of a captured integer parameter lie in [0, n). */
+typedef struct asc_capture_bound {
+    const asc_tensor *leaf; /* while it is recorded */
+    size_t param;           /* afterwards */
+    int64_t n;
+    bool read; /* by the one who asked for the check */
+    char what[64];
+} asc_capture_bound;
+
 /* A value that a cut computes. */
 typedef struct asc_cut_out {
     asc_tensor *tensor;
@@ -42,9 +51,11 @@ typedef struct asc_runtime {
     const asc_device *device;
     void *device_state;
     bool eager, compiled, profile;
-    bool capturing, capture_strict; /* compiled.h */
-    const char *capture_read;       /* op whose value was read although a parameter decides it */
-    bool in_cut;                    /* a cut is running: recording inside it is a bug */
+    bool capturing, capture_strict;    /* compiled.h */
+    asc_capture_bound *capture_bounds; /* of what is being captured */
+    size_t n_capture_bounds, cap_capture_bounds;
+    const char *capture_read; /* op whose value was read although a parameter decides it */
+    bool in_cut;              /* a cut is running: recording inside it is a bug */
     /* queue bounds of the deferred mode, since the last cut */
     size_t pending_nodes;
     double pending_flops;
@@ -66,6 +77,9 @@ typedef struct asc_runtime {
 } asc_runtime;
 
 asc_runtime *asc_runtime_of(const asc_ctx *ctx);
+
+/* compiled_record.c: whether one of ts depends on a parameter, computed or not. RESOURCE_EXHAUSTED. */
+ASC_MUST_USE asc_status asc_capture_depends(asc_ctx *ctx, asc_tensor *const *ts, size_t n, bool *out);
 
 /* A buffer for n elements, reference count 1; from the cache when one fits. NULL when out of memory. */
 asc_buffer *asc_buffer_make(asc_ctx *ctx, asc_mem_tag tag, asc_dtype dtype, int64_t n);

@@ -1,4 +1,5 @@
 /* nn_linear.c - layers that are a table of numbers: linear maps and embeddings. */
+#include "compiled.h"
 #include "exec.h"
 #include "layer.h"
 #include "ops.h"
@@ -15,6 +16,7 @@ static bool ids_fit(const asc_layer *l, asc_tensor *ids, int64_t n_rows) {
     while (ids->op == &asc_op_cast) ids = ids->in[0];
     const int64_t n = asc_tensor_elems(ids);
     if (ids->op != NULL || ids->buf == NULL || n <= 0 || !asc_exec_device(l->ctx)->has_data) return true;
+    asc_capture_check_below(l->ctx, ids, n_rows, l->name); /* and before each later run of a capture */
     double *v = asc_calloc(l->ctx, ASC_MEM_GENERAL, (size_t)n, sizeof *v);
     asc_status st = v != NULL ? asc_read_f64(l->ctx, ids, v, (size_t)n) : ASC_RESOURCE_EXHAUSTED;
     for (int64_t i = 0; st == ASC_OK && i < n; i++) {
