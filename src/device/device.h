@@ -32,6 +32,9 @@ typedef struct asc_device {
     bool fuses;           /* runs fused regions: plans may be made by asc_plan_make_fused */
     /* UNIMPLEMENTED naming the op if this application cannot run here. */
     ASC_MUST_USE asc_status (*supports)(asc_ctx *ctx, void *state, const asc_call *c);
+    /* Whether the bits of a row of a matrix product may depend on how many rows there are, even where a call
+     * asks for the kernels of many rows. NULL = no. */
+    bool (*rows_depend)(const asc_ctx *ctx);
     size_t (*scratch_bytes)(asc_ctx *ctx, void *state, const asc_call *c);
     /* Decides once what every run of a program would decide anew (kernels, threads, tiles). NULL = nothing to
      * prepare. The values of run-time scalars in the program's attributes and data[] change from run to run;

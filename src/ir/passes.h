@@ -15,13 +15,18 @@
 
 #include "program.h"
 
+/* Matrix products of up to so many rows (attention: queries times query heads a key head) have kernels of
+ * their own; asc_node.many_rows asks for those of larger products. */
+enum { ASC_FEW_ROWS = 8 };
+
 /* What a pass may know besides the program. */
 typedef struct asc_pass_env {
     size_t (*storage_bytes)(asc_dtype, int64_t); /* the device's */
     bool alias;                                  /* views cost nothing (device.aliases_views) */
-    bool fuses;                                  /* the device runs fused regions */
-    size_t memory_bytes;                         /* bound of the plan's arena for checkpointing; 0 = none */
-    uint64_t off;                                /* bit i: pass i of the table does not run */
+    bool rows_depend;    /* the bits of a matrix product's row depend on the number of rows */
+    bool fuses;          /* the device runs fused regions */
+    size_t memory_bytes; /* bound of the plan's arena for checkpointing; 0 = none */
+    uint64_t off;        /* bit i: pass i of the table does not run */
     /* How much each pass did, for reports: nodes removed, moved or fused. NULL = not wanted; else
      * [asc_n_passes] */
     size_t *done;

@@ -1,5 +1,6 @@
 /* rewrite.c - old list of nodes to new list; see rewrite.h. */
 #include "rewrite.h"
+#include "move.h"
 #include <string.h>
 
 asc_status asc_rewrite_begin(asc_ctx *ctx, asc_program *p, asc_rewrite *out) {
@@ -48,8 +49,10 @@ bool asc_rewrite_map(asc_rewrite *rw, size_t k, int32_t to) {
     if (rw->is_output[k]) {
         bool taken = (size_t)to < rw->n_claimed && rw->claimed[to];
         if (rw->old[k].op != NULL && (rw->p->nodes[to].op == NULL || taken)) {
-            asc_node copy = asc_rewrite_node(rw, k);
-            to = asc_program_add(rw->p, &copy);
+            asc_node copy = {.op = &asc_op_reshape, .n_in = 1, .in = {to}, .label = rw->old[k].label};
+            copy.attrs = asc_attrs_of_shape(&rw->old[k].shape);
+            copy.origin = rw->old[k].origin;
+            to = asc_rewrite_add(rw, &copy);
             if (to < 0) return false;
         }
         if (!claim(rw, to)) return false;

@@ -25,7 +25,7 @@ asc_node asc_rewrite_node(const asc_rewrite *rw, size_t k);
 /* Works out type and shape of n and appends it; -1 on failure, with the error recorded. */
 int32_t asc_rewrite_add(asc_rewrite *rw, asc_node *n);
 /* Old node k is new node `to` from here on. If k is an output and `to` cannot stand for it (an input, or
- * another output already), a plain copy of k is appended instead. False on failure. */
+ * another output already), a copy of it (a reshape) is appended instead. False on failure. */
 bool asc_rewrite_map(asc_rewrite *rw, size_t k, int32_t to);
 /* With st OK: outputs follow their nodes. Otherwise p gets its old nodes back. Returns st. */
 ASC_MUST_USE asc_status asc_rewrite_end(asc_rewrite *rw, asc_status st);

@@ -32,7 +32,7 @@ static void ref_row(const asc_row *r, const asc_attrs *attrs) {
     const double rstd = 1 / sqrt(squares / n + attrs->f[0]), mean_nu = along * rstd / n;
     for (int64_t i = 0; i < r->n; i++) {
         const double u = g[i * r->step[2]] * w[i * r->step[1]] - mean_u;
-        r->out[i * r->out_step] = rstd * (u - (a[i * r->step[0]] - mean_a) * rstd * mean_nu);
+        r->out[i * r->out_step] = rstd * (u - (a[i * r->step[0]] - mean_a) * rstd * mean_nu) + 0.0;
     }
 }
 

@@ -1,7 +1,8 @@
 /* rms_norm_grad: z = r (u - n mean(n u)), u = g w, n = a r, r = 1 / sqrt(mean(a^2) + eps): d/da of rms_norm
  * pulled back along g. Gradient, cotangent h: z is linear in u with a symmetric matrix, so du = r (h - n
  * mean(n h)), dg = w du and dw = sum over rows of g du; the derivative by a is asc_norm_second (norm.h). The
- * same two expressions give forward mode. Edge cases: as rms_norm. Source: derived from the definition. */
+ * same two expressions give forward mode. Edge cases: as rms_norm; the result is never -0, so that
+ * zero rows of g give +0. Source: derived from the definition. */
 #include <math.h>
 
 #include "norm.h"
@@ -25,7 +26,7 @@ static void ref_row(const asc_row *r, const asc_attrs *attrs) {
     const double n = (double)r->n, rstd = 1 / sqrt(squares / n + attrs->f[0]), mean = along * rstd / n;
     for (int64_t i = 0; i < r->n; i++)
         r->out[i * r->out_step] =
-            rstd * (g[i * r->step[2]] * w[i * r->step[1]] - a[i * r->step[0]] * rstd * mean);
+            rstd * (g[i * r->step[2]] * w[i * r->step[1]] - a[i * r->step[0]] * rstd * mean) + 0.0;
 }
 
 static void ref(const asc_ref_args *a) { asc_ref_rows(a, ref_row); }

@@ -59,6 +59,9 @@ static asc_status supports(asc_ctx *ctx, void *state, const asc_call *c) {
     return ASC_OK;
 }
 
+/* oneDNN may divide the work by the number of rows; the kernels of AVX-512 do not. */
+static bool rows_depend(const asc_ctx *ctx) { return ctx->isa < ASC_ISA_AVX512; }
+
 static size_t scratch_bytes(asc_ctx *ctx, void *state, const asc_call *c) {
     const asc_cpu_state *s = state;
     const asc_kernel *k = asc_kernel_index_pick(&s->index, c, (asc_isa)ctx->isa);
@@ -143,6 +146,7 @@ const asc_device asc_device_cpu = {
     .aliases_views = true,
     .fuses = true,
     .supports = supports,
+    .rows_depend = rows_depend,
     .scratch_bytes = scratch_bytes,
     .prepare = asc_cpu_prepare,
     .discard = asc_cpu_discard,

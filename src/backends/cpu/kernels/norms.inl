@@ -1,6 +1,7 @@
 /* norms.inl - RMS and layer normalisation of rows, and their gradients by the input. One row, one thread. Row
  * sums are in double (the kernels wait for memory anyway), so what is left is the rounding of the last few
- * operations. */
+ * operations. Gradients end with + 0, which makes +0 of -0: a row of zeros then gives +0 whatever the signs of
+ * weights and inputs, so that padding with zeros may be done before or after. */
 #include "kutil.h"
 #include "vec.h"
 
@@ -60,7 +61,7 @@ static void rms_grad_row(const norm_job *j, int64_t row) {
     for (int64_t i = 0; i < j->d; i += VW) {
         int64_t n = asc_kmin(VW, j->d - i);
         vf u = norm_get(g, i, n) * norm_get(j->w, i, n);
-        norm_put(y, i, vfnma(norm_get(a, i, n) * vr, k, u) * vr, n);
+        norm_put(y, i, vfnma(norm_get(a, i, n) * vr, k, u) * vr + vzero(), n);
     }
 }
 
@@ -110,7 +111,7 @@ static void layer_grad_row(const norm_job *j, int64_t row) {
         int64_t n = asc_kmin(VW, j->d - i);
         vf u = vd_to_f(norm_centre(norm_get(g, i, n) * norm_get(j->w, i, n), mu, n));
         vf c = vd_to_f(norm_centre(norm_get(a, i, n), mean, n));
-        norm_put(y, i, vfnma(c * vr, k, u) * vr, n);
+        norm_put(y, i, vfnma(c * vr, k, u) * vr + vzero(), n);
     }
 }
 

@@ -22,7 +22,7 @@ static void sdpa_plan(sdpa_job *j, const asc_call *c) {
     *j = (sdpa_job){.p = sdpa_dims_of(c)};
     const sdpa_dims *p = &j->p;
     const int64_t rows = p->nq * p->rep;
-    j->few = p->t * p->rep <= SDPA_FEW_ROWS;
+    j->few = p->t * p->rep <= SDPA_FEW_ROWS && !c->many_rows;
     j->whole = !j->few && p->b * p->g >= SDPA_MANY_GROUPS;
     j->pack_floats = j->few ? 0 : p->keys * (p->d + p->dp);
     j->work_floats = asc_kround(rows * (p->d + SDPA_KEYS + p->dp + 2), 16);
