@@ -36,6 +36,13 @@ ASC_API void asc_profile_clear(asc_ctx *ctx);
 ASC_API int asc_profile_push(asc_ctx *ctx, const char *name, int64_t number);
 ASC_API void asc_profile_pop(asc_ctx *ctx, int depth);
 
+/* Label of the ops recorded from here on, in profiles and in messages (docs/debugging.md): a layer's name, or
+ * ASC_HERE for the place in the source. Copied; NULL = none. Returns the label before, to be set again. */
+ASC_API const char *asc_label_set(asc_ctx *ctx, const char *label);
+#define ASC_HERE_TEXT(line) #line
+#define ASC_HERE_LINE(line) ASC_HERE_TEXT(line)
+#define ASC_HERE __FILE__ ":" ASC_HERE_LINE(__LINE__)
+
 /* Counters of duty; all 0 when nothing was recorded. */
 typedef struct asc_profile_summary {
     double seconds;        /* wall time from start to stop (or to now) */

@@ -121,8 +121,7 @@ static uint32_t new_name(asc_prof *p, const char *text, size_t len, uint64_t has
     return name;
 }
 
-uint32_t asc_prof_name(asc_prof *p, const char *text) {
-    if (text == NULL || text[0] == '\0') return 0;
+static uint32_t find_name(asc_prof *p, const char *text) {
     size_t len = strlen(text);
     uint64_t hash = asc_hash64(text, len, 0);
     size_t at = hash & (p->n_index - 1);
@@ -132,6 +131,21 @@ uint32_t asc_prof_name(asc_prof *p, const char *text) {
         at = (at + 1) & (p->n_index - 1);
     }
     return new_name(p, text, len, hash, at);
+}
+
+/* Nearly all texts are constants or interned, so where one lies says which it is; its contents are compared,
+ * as memory may have been used again. */
+uint32_t asc_prof_name(asc_prof *p, const char *text) {
+    if (text == NULL || text[0] == '\0') return 0;
+    const size_t at = ((uintptr_t)text >> 3 ^ (uintptr_t)text >> 12) & (ASC_PROF_RECENT - 1);
+    if (p->recent[at].text == text && strcmp(p->names[p->recent[at].name].text, text) == 0)
+        return p->recent[at].name;
+    const uint32_t name = find_name(p, text);
+    if (name != 0) {
+        p->recent[at].text = text;
+        p->recent[at].name = name;
+    }
+    return name;
 }
 
 const char *asc_prof_text(const asc_prof *p, uint32_t name) {
@@ -210,6 +224,11 @@ void asc_prof_copy(asc_ctx *ctx, asc_prof_mark m, const char *name, size_t bytes
 /* The frame (parent, name, number); the parent when there is no room. */
 static uint32_t frame_of(asc_prof *p, uint32_t parent, uint32_t name, int64_t number) {
     asc_ctx *ctx = p->ctx;
+    const size_t at = (parent * 31u + name * 7u + (uint32_t)number) & (ASC_PROF_RECENT - 1);
+    const uint32_t last = p->recent_frame[at];
+    if (last != 0 && p->frames[last].parent == parent && p->frames[last].name == name &&
+        p->frames[last].number == number)
+        return last;
     asc_error saved = ctx->error;
     p->busy = true;
     bool room = p->n_frames < ASC_PROF_MAX_FRAMES &&
@@ -222,6 +241,7 @@ static uint32_t frame_of(asc_prof *p, uint32_t parent, uint32_t name, int64_t nu
         return parent;
     }
     p->frames[p->n_frames] = (asc_prof_frame){.parent = parent, .name = name, .number = number};
+    p->recent_frame[at] = (uint32_t)p->n_frames;
     return (uint32_t)p->n_frames++;
 }
 

@@ -45,6 +45,7 @@ typedef struct asc_prof_frame {
     int64_t number;
 } asc_prof_frame;
 
+enum { ASC_PROF_RECENT = 512 }; /* a power of two */
 enum { ASC_PROF_DEPTH = 32, ASC_PROF_MAX_NAMES = 1 << 16, ASC_PROF_MAX_FRAMES = 1 << 16 };
 
 typedef struct asc_prof {
@@ -59,6 +60,11 @@ typedef struct asc_prof {
     size_t n_names, cap_names;
     uint32_t *index; /* open addressing, 1 + name; a power of two */
     size_t n_index;
+    struct {
+        const char *text;
+        uint32_t name;
+    } recent[ASC_PROF_RECENT]; /* by address; the text is compared all the same */
+    uint32_t recent_frame[ASC_PROF_RECENT];
     asc_prof_frame *frames;
     size_t n_frames, cap_frames;
     uint32_t frame; /* current */

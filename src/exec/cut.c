@@ -230,7 +230,8 @@ static void relabel(asc_ctx *ctx, const asc_cut_room *r, asc_exe *e) {
                      t->label != NULL ? ": " : "", t->op->name);
             n->label = asc_label_intern(ctx, text);
         } else {
-            n->label = asc_label_intern(ctx, t->label);
+            const bool same = n->label != NULL && t->label != NULL && strcmp(n->label, t->label) == 0;
+            if (!same) n->label = asc_label_intern(ctx, t->label);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* trace.c - the public switch of the profiler and its counters of duty; emptying the context's caches. */
 #include "ascribe/profile.h"
-#include "exec.h"
+#include "compiled.h"
 #include "profile.h"
 
 asc_status asc_profile_start(asc_ctx *ctx, const asc_profile_options *opts) {
@@ -16,6 +16,10 @@ int asc_profile_push(asc_ctx *ctx, const char *name, int64_t number) {
     return asc_prof_push(ctx, name, number);
 }
 void asc_profile_pop(asc_ctx *ctx, int depth) { asc_prof_pop(ctx, depth); }
+
+const char *asc_label_set(asc_ctx *ctx, const char *label) {
+    return asc_set_label(ctx, asc_label_intern(ctx, label));
+}
 
 asc_profile_summary asc_profile_summary_of(const asc_ctx *ctx) {
     asc_profile_summary s = {0};
@@ -42,6 +46,7 @@ asc_profile_summary asc_profile_summary_of(const asc_ctx *ctx) {
 
 size_t asc_cache_empty(asc_ctx *ctx) {
     const size_t before = ctx->mem.live_total;
+    asc_capture_forget(ctx, NULL);
     asc_exec_cache_clear(ctx);
     asc_exec_trim(ctx);
     return before - ctx->mem.live_total;

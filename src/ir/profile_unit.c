@@ -5,14 +5,14 @@
 
 enum { NAMED = 4 }; /* ops of a region that its name tells */
 
-static void one_op(const asc_program *p, const asc_node *node, asc_prof_event *e) {
+static void one_op(const asc_program *p, const asc_node *node, asc_cost *sum) {
     asc_call call;
     asc_cost cost = {0};
     asc_node_call(p, node, &call);
     if (node->op->cost != NULL) node->op->cost(&call, &cost);
-    e->flops += cost.flops;
-    e->bytes_read += cost.bytes_read;
-    e->bytes_written += cost.bytes_written;
+    sum->flops += cost.flops;
+    sum->bytes_read += cost.bytes_read;
+    sum->bytes_written += cost.bytes_written;
 }
 
 static double bytes_of(const asc_node *node) {
@@ -21,8 +21,7 @@ static double bytes_of(const asc_node *node) {
 }
 
 /* What a region moves is what it reads from outside and what of it has storage. */
-static void region_bytes(const asc_program *p, const asc_plan *plan, size_t first, size_t n,
-                         asc_prof_event *e) {
+static void region_bytes(const asc_program *p, const asc_plan *plan, size_t first, size_t n, asc_cost *e) {
     e->bytes_read = e->bytes_written = 0.0;
     for (size_t i = first; i < first + n; i++) {
         const asc_node *node = &p->nodes[i];
@@ -43,27 +42,39 @@ static void region_name(const asc_program *p, size_t first, size_t n, char *out,
     if (n > NAMED && len < size) snprintf(out + len, size - len, "+%zu more", n - NAMED);
 }
 
-uint64_t asc_prof_unit(asc_ctx *ctx, const asc_program *p, const asc_plan *plan, size_t first, size_t n,
-                       int threads, uint64_t start_ns) {
-    asc_prof *prof = ctx->prof;
-    const asc_node *node = &p->nodes[first + n - 1]; /* the last one is what the region is for */
-    asc_prof_event e = {.start_ns = start_ns, .ns = asc_now_ns() - start_ns, .kind = ASC_PROF_OP};
-    e.threads = (uint16_t)(threads < 1 ? 1 : threads > UINT16_MAX ? UINT16_MAX : threads);
+asc_prof_unit asc_prof_unit_of(asc_ctx *ctx, const asc_program *p, const asc_plan *plan, size_t first,
+                               size_t n, int threads) {
+    const asc_node *last = &p->nodes[first + n - 1]; /* what the region is for */
+    asc_prof_unit u = {.last = (int32_t)(first + n - 1), .kind = ASC_PROF_OP};
+    u.threads = (uint16_t)(threads < 1 ? 1 : threads > UINT16_MAX ? UINT16_MAX : threads);
+    u.name = last->op != NULL ? last->op->name : "input";
     for (size_t i = first; i < first + n; i++) {
-        if (p->nodes[i].op != NULL) one_op(p, &p->nodes[i], &e);
+        if (p->nodes[i].op != NULL) one_op(p, &p->nodes[i], &u.cost);
     }
     if (n > 1) {
         char name[128];
-        region_bytes(p, plan, first, n, &e);
+        region_bytes(p, plan, first, n, &u.cost);
         region_name(p, first, n, name, sizeof name);
-        e.kind = ASC_PROF_REGION;
-        e.name = asc_prof_name(prof, name);
-    } else {
-        e.name = asc_prof_name(prof, node->op->name);
+        const char *kept = asc_label_intern(ctx, name);
+        if (kept != NULL) u.name = kept; /* out of memory: the last op's name must do */
+        u.kind = ASC_PROF_REGION;
     }
-    e.label = asc_prof_name(prof, node->label);
-    asc_prof_add(prof, e);
-    return e.start_ns + e.ns;
+    return u;
+}
+
+uint64_t asc_prof_ran(asc_ctx *ctx, const asc_program *p, const asc_prof_unit *u, uint64_t start_ns) {
+    asc_prof *prof = ctx->prof;
+    const uint64_t now = asc_now_ns();
+    asc_prof_add(prof, (asc_prof_event){.start_ns = start_ns,
+                                        .ns = now - start_ns,
+                                        .flops = u->cost.flops,
+                                        .bytes_read = u->cost.bytes_read,
+                                        .bytes_written = u->cost.bytes_written,
+                                        .name = asc_prof_name(prof, u->name),
+                                        .label = asc_prof_name(prof, p->nodes[u->last].label),
+                                        .kind = u->kind,
+                                        .threads = u->threads});
+    return now;
 }
 
 void asc_prof_plan(asc_ctx *ctx, const asc_program *p, const asc_plan *plan) {

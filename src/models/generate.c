@@ -2,6 +2,7 @@
  * reads each weight once. Greedy by default: the largest logit, the smallest id among equals. */
 #include "hash.h"
 #include "model.h"
+#include "profile.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,8 +21,10 @@ static asc_status step(gen *g, const int32_t *ids, int64_t t) {
     asc_decoder *d = &m->decoder;
     int64_t n_layers = d->cfg.n_layers;
     asc_status st = ASC_OK;
+    const int depth = asc_prof_push(ctx, t > 1 ? "prompt" : "token", g->pos);
     asc_tensor **all = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)n_layers * 2 + 1, sizeof(asc_tensor *));
-    if (all == NULL) return ASC_RESOURCE_EXHAUSTED;
+    if (all == NULL) st = ASC_RESOURCE_EXHAUSTED;
+    if (st != ASC_OK) goto done;
     asc_scope_begin(ctx);
     asc_decoder_run run = {.x = asc_decoder_embed(d, ids, 1, t),
                            .pos = g->pos,
@@ -52,6 +55,8 @@ static asc_status step(gen *g, const int32_t *ids, int64_t t) {
     st = asc_scope_close(ctx, st);
     if (st == ASC_OK) g->pos += t;
     asc_free(ctx, all);
+done:
+    asc_prof_pop(ctx, depth);
     return st;
 }
 

@@ -3,6 +3,7 @@
  */
 #include "html_assets.h"
 #include "net_parts.h"
+#include "profile_parts.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@ static void put_style(page *p) {
     if (s == NULL) return;
     for (size_t i = 0; asc_html_style[i] != NULL; i++) asc_text_adds(s, asc_html_style[i]);
     asc_text_adds(s, sheet_style);
+    if (p->ctx->prof_kept != NULL) asc_text_adds(s, asc_profile_style);
     check(p, asc_text_status(s));
     asc_text_adds(t, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src "
                      "data:; style-src ");
@@ -292,6 +294,7 @@ void asc_net_sheet_html(asc_ctx *ctx, asc_text *out, const asc_net_sheet *rep) {
     }
     put_maps(&p);
     for (size_t i = 0; i < rep->n_results; i++) put_result(&p, i);
+    asc_put_profile_sections(p.ctx, p.t);
     put_details(&p);
     put_json(&p);
     asc_net_maps_deinit(ctx, &p.maps);

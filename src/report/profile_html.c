@@ -11,7 +11,6 @@ enum { MOST_ROWS = 40 };
 
 /* Kinds by their number in profile.h; colours of both schemes keep 3:1 against the page. */
 const char asc_profile_style[] =
-    "body{max-width:76rem}\n"
     "svg.time{width:100%;height:auto;background:var(--box);border:1px solid var(--line)}\n"
     "svg.time text{font:9px ui-monospace,'DejaVu Sans Mono',monospace;fill:#111;pointer-events:none}\n"
     "svg.time text.tick{fill:var(--dim)}svg.time g:hover rect{stroke:var(--fg)}\n"
@@ -139,6 +138,7 @@ void asc_profile_page(asc_ctx *ctx, asc_text *t) {
     }
     for (size_t i = 0; asc_html_style[i] != NULL; i++) asc_text_adds(style, asc_html_style[i]);
     asc_text_adds(style, asc_profile_style);
+    asc_text_adds(style, "body{max-width:76rem}\n");
     if (asc_text_status(style) != ASC_OK) t->b.failed = true;
     asc_text_adds(t, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src ");

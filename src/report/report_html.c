@@ -3,6 +3,7 @@
  * script, by their hashes. */
 #include "html_assets.h"
 #include "html_put.h"
+#include "profile_parts.h"
 #include "report_parts.h"
 #include "view.h"
 #include <math.h>
@@ -36,6 +37,7 @@ static asc_text *joined_style(page *p) {
         return NULL;
     }
     for (size_t i = 0; asc_html_style[i] != NULL; i++) asc_text_adds(s, asc_html_style[i]);
+    if (p->ctx->prof_kept != NULL) asc_text_adds(s, asc_profile_style);
     if (asc_text_status(s) != ASC_OK) p->t->b.failed = true;
     return s;
 }
@@ -307,6 +309,7 @@ void asc_report_html(asc_ctx *ctx, asc_text *out, const asc_report *rep) {
     put_prompt(&p);
     put_answer(&p);
     put_table(&p);
+    asc_put_profile_sections(p.ctx, p.t);
     put_details(&p);
     put_json(&p);
 }

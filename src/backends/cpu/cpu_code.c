@@ -1,7 +1,6 @@
 /* cpu_code.c - makes and runs prepared code. What a run costs besides its kernels is this file's loop: a copy
  * of a few pointers, one test for a stop, one test for the profiler. */
 #include "cpu_code.h"
-#include "profile_unit.h"
 
 /* Whether node i does anything in a run, and not inside a region that began before it. */
 static bool runs(const asc_program *p, const asc_plan *plan, size_t i) {
@@ -58,6 +57,15 @@ static asc_status make_units(asc_ctx *ctx, asc_cpu_state *s, const asc_program *
     return st == ASC_OK ? need_tiles(ctx, s, u->fused) : st;
 }
 
+/* For the profiler: what the unit is called and costs. */
+static void describe(asc_ctx *ctx, const asc_program *p, const asc_plan *plan, asc_cpu_unit *u) {
+    const size_t first = (size_t)u->node;
+    const size_t n = u->fused != NULL ? asc_region_end(p, first) - first + 1 : 1;
+    int threads = u->n_threads;
+    if (u->fused != NULL && u->fused->n_threads > threads) threads = u->fused->n_threads;
+    u->prof = asc_prof_unit_of(ctx, p, plan, first, n, threads);
+}
+
 asc_status asc_cpu_prepare(asc_ctx *ctx, void *state, const asc_program *program, const asc_plan *plan,
                            void **out_code) {
     size_t bytes, last;
@@ -81,6 +89,7 @@ asc_status asc_cpu_prepare(asc_ctx *ctx, void *state, const asc_program *program
         asc_cpu_discard(ctx, state, code);
         return st;
     }
+    for (size_t i = 0; i < code->n_units; i++) describe(ctx, program, plan, &code->units[i]);
     *out_code = code;
     return ASC_OK;
 }
@@ -124,15 +133,6 @@ static inline void run_unit(const asc_cpu_unit *u, const asc_run_args *a, void *
     u->run(&args);
 }
 
-/* For the profiler: the unit that began at `start` has ended; the time now. */
-static uint64_t tell(asc_ctx *ctx, const asc_cpu_unit *u, const asc_run_args *a, uint64_t start) {
-    const size_t first = (size_t)u->node;
-    const size_t n = u->fused != NULL ? asc_region_end(a->program, first) - first + 1 : 1;
-    int threads = u->n_threads;
-    if (u->fused != NULL && u->fused->n_threads > threads) threads = u->fused->n_threads;
-    return asc_prof_unit(ctx, a->program, a->plan, first, n, threads, start);
-}
-
 asc_status asc_cpu_code_run(asc_ctx *ctx, const asc_cpu_state *state, const asc_cpu_code *code,
                             const asc_run_args *a) {
     if (code->program != a->program)
@@ -148,7 +148,7 @@ asc_status asc_cpu_code_run(asc_ctx *ctx, const asc_cpu_state *state, const asc_
             run_unit(u, a, state->tiles);
             a->op_ns[u->call.op->opcode] += asc_now_ns() - start;
         }
-        if (ctx->prof != NULL) t = tell(ctx, u, a, t);
+        if (ctx->prof != NULL) t = asc_prof_ran(ctx, a->program, &u->prof, t);
     }
     return ASC_OK;
 }

@@ -4,6 +4,7 @@
 #define ASC_CPU_CODE_H
 
 #include "fused.h"
+#include "profile_unit.h"
 
 /* One node that runs, or one fused region. Where its arrays lie is told anew by every run; everything else is
  * settled. The attributes are read through the call's pointer into the program, so that run-time scalars may
@@ -17,6 +18,7 @@ typedef struct asc_cpu_unit {
     int32_t in[ASC_MAX_IN]; /* nodes whose arrays it reads */
     asc_fused *fused;       /* the region's steps; NULL = one node */
     bool takes_post;
+    asc_prof_unit prof;
 } asc_cpu_unit;
 
 typedef struct asc_cpu_code {

@@ -89,7 +89,10 @@ static asc_status ref_run(asc_ctx *ctx, void *state, const asc_run_args *a) {
         uint64_t t0 = a->op_ns != NULL || ctx->prof != NULL ? asc_now_ns() : 0;
         n->op->ref(&r);
         if (a->op_ns != NULL) a->op_ns[n->op->opcode] += asc_now_ns() - t0;
-        if (ctx->prof != NULL) asc_prof_unit(ctx, p, a->plan, k, 1, 1, t0);
+        if (ctx->prof != NULL) {
+            const asc_prof_unit u = asc_prof_unit_of(ctx, p, a->plan, k, 1, 1);
+            asc_prof_ran(ctx, p, &u, t0);
+        }
     }
     return ASC_OK;
 }
