@@ -148,6 +148,7 @@ typedef struct asc_result {
     uint64_t seed;
     char *warnings[ASC_MAX_WARNINGS];
     size_t n_warnings;
+    char *precision_at; /* a line "SITE=LEVEL" for each other level; "" = none */
 } asc_result;
 
 /* Explains. On failure *out is NULL and the context holds the message. CANCELLED after asc_cancel. */

@@ -59,9 +59,9 @@ typedef struct asc_net_saved_scores {
 } asc_net_saved_scores;
 
 typedef struct asc_net_saved {
-    const char *command; /* "" if it was not known */
-    const char *model, *model_sha256, *version;
-    asc_net_saved_scores *scores; /* of all results, in order */
+    const char *command;                                    /* "" if it was not known */
+    const char *model, *model_sha256, *version, *precision; /* "" if it was not known */
+    asc_net_saved_scores *scores;                           /* of all results, in order */
     size_t n_scores;
 } asc_net_saved;
 

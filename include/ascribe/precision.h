@@ -18,6 +18,22 @@ ASC_API double asc_precision_roundoff(asc_precision p);
  * for language models. */
 ASC_API double asc_ctx_roundoff(const asc_ctx *ctx);
 
+/* Another level for the products that belong to `site`: a part of a language model ("blocks.3", "head"), a
+ * site of a net, the name of an ONNX value; what is inside it counts too ("blocks.3" holds "blocks.3.attn",
+ * not "blocks.30"). The longest site that fits decides, also for gradients. Holds for what is recorded from
+ * here on. INVALID_ARGUMENT for an empty site, RESOURCE_EXHAUSTED. */
+ASC_API ASC_MUST_USE asc_status asc_set_precision_at(asc_ctx *ctx, const char *site, asc_precision level);
+/* Entry i of these, longer sites first; used: some product has taken it. False behind the last. The site is
+ * lent. */
+ASC_API bool asc_precision_at(const asc_ctx *ctx, size_t i, const char **site, asc_precision *level,
+                              bool *used);
+
+/* Attribution refuses to give final numbers with int8 products anywhere, unless told that they are wanted (to
+ * measure them, or to rank). */
+ASC_API void asc_allow_int8(asc_ctx *ctx, bool allow);
+/* FAILED_PRECONDITION when the context's levels have int8 among them and it is not allowed. */
+ASC_API ASC_MUST_USE asc_status asc_precision_check(asc_ctx *ctx);
+
 #ifdef __cplusplus
 }
 #endif

@@ -46,7 +46,9 @@ typedef struct asc_saved {
     asc_request request; /* its strings live as long as this */
     asc_weights_mode weights;
     const char *model_file, *model_sha256; /* sha256 "" if it was not taken */
-    const char *device, *mode, *isa, *version;
+    const char *device, *mode, *precision, *isa, *version;
+    const char *const *precision_at; /* "SITE=LEVEL" */
+    size_t n_precision_at;
     int n_threads;
     double value, baseline_value; /* NaN where null */
     double *scores, *errors;      /* of the features, in order; errors are NaN where null */

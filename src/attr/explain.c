@@ -1,4 +1,5 @@
 /* explain.c - asc_explain: runs a job and fills in what every result carries. */
+#include "ascribe/precision.h"
 #include "cpu.h"
 #include "exec.h"
 #include "json.h"
@@ -86,6 +87,22 @@ static asc_status options_json(asc_job *j) {
     return st;
 }
 
+/* The sites with levels of their own, a line each. */
+static asc_status describe_levels(asc_job *j) {
+    asc_strbuf b;
+    const char *site;
+    asc_precision level;
+    bool used;
+    asc_strbuf_init(&b, j->ctx);
+    asc_strbuf_adds(&b, "");
+    for (size_t i = 0; asc_precision_at(j->ctx, i, &site, &level, &used); i++)
+        asc_strbuf_addf(&b, "%s=%s\n", site, asc_precision_name(level));
+    asc_status st = asc_strbuf_status(&b);
+    if (st == ASC_OK) j->r->precision_at = asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_strbuf_view(&b));
+    asc_strbuf_deinit(&b);
+    return st == ASC_OK && j->r->precision_at == NULL ? ASC_RESOURCE_EXHAUSTED : st;
+}
+
 static asc_status describe(asc_job *j) {
     asc_ctx *ctx = j->ctx;
     asc_result *r = j->r;
@@ -99,6 +116,8 @@ static asc_status describe(asc_job *j) {
     r->model_path = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_of(j->m->path));
     r->architecture = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_of(j->m->info.architecture));
     if (r->model_path == NULL || r->architecture == NULL) return ASC_RESOURCE_EXHAUSTED;
+    asc_status levels = describe_levels(j);
+    if (levels != ASC_OK) return levels;
     if (j->req->want_sha256) {
         const char *hex;
         asc_status st = asc_model_sha256(j->m, &hex);

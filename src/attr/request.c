@@ -1,4 +1,5 @@
 /* request.c - checks a request and turns it into a job: options, prompt, target, features. */
+#include "ascribe/precision.h"
 #include "method.h"
 #include "view.h"
 #include <stdarg.h>
@@ -142,6 +143,7 @@ asc_status asc_job_init(asc_job *j, asc_model *m, const asc_request *req) {
     if (j->r == NULL) return ASC_RESOURCE_EXHAUSTED;
     ASC_TRY(one_source(j));
     ASC_TRY(find_method(j));
+    if (!j->req->dry_run) ASC_TRY(asc_precision_check(j->ctx));
     ASC_TRY(asc_job_options(j));
     ASC_TRY(choose_baseline(j)); /* cheap mistakes first: before anything is computed */
     ASC_TRY(asc_job_prompt(j));

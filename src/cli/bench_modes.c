@@ -4,12 +4,14 @@
  * multiply-add peak is measured between any two calls, and what a call reached is a share of the mean of its
  * two neighbours. A call shorter than 50 ms is repeated until it is that long. */
 #include "ascribe/bench.h"
+#include "ascribe/profile.h"
 #include "ascribe/stats.h"
 #include "cli.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum { MOST_ROWS = 16, MOST_RUNS = 1000, RUNS = 7, MOST_CALLS = 20000 };
@@ -18,9 +20,11 @@ static const double LEAST_SECONDS = 0.05, PEAK_SECONDS = 0.05;
 typedef struct bench_row {
     const char *mode, *precision;
     cli_job job;
-    size_t calls;                   /* of one run */
-    double first;                   /* seconds of the first call of this context */
-    double *seconds, *share, *busy; /* of each run: seconds a call, of the peak, of the cores */
+    size_t calls; /* of one run */
+    double first; /* seconds of the first call of this context */
+    double *seconds, *share,
+        *cpu;                 /* of each run: seconds a call, of the peak, processor time of the cores' */
+    asc_profile_summary duty; /* of one more run, profiled */
     cli_run result;
     asc_stats one; /* of one warm call; hits and misses: of all */
     double error;  /* against the reference; NaN = not known */
@@ -94,7 +98,7 @@ static int run_row(cli *c, bench *b, bench_row *r, size_t run, double *before) {
     if (rc != EXIT_DONE) return rc;
     double yardstick = (*before + after) / 2;
     r->seconds[run] = wall / (double)r->calls;
-    r->busy[run] = cpu / (wall * b->n_threads);
+    r->cpu[run] = cpu / (wall * b->n_threads);
     r->share[run] = r->result.flops / (r->seconds[run] * yardstick);
     *before = after;
     return EXIT_DONE;
@@ -161,16 +165,15 @@ static void times_table(asc_text *t, bench *b) {
                   "least .. most", "busy", "peak", "error");
     for (int i = 0; i < b->n_rows; i++) {
         bench_row *r = &b->row[i];
-        double s[3], busy[3], share[3];
+        double s[3], share[3];
         char t0[16], t1[16], t2[16], t3[16], range[48], error[16] = "-";
         spread(r->seconds, b->n_runs, s);
-        spread(r->busy, b->n_runs, busy);
         spread(r->share, b->n_runs, share);
         snprintf(range, sizeof range, "%s .. %s", time_text(s[0], t2), time_text(s[2], t3));
         if (!isnan(r->error)) snprintf(error, sizeof error, "%.2e", r->error);
         asc_text_addf(t, "%-9s %-8s %10s %10s   %-23s %4.0f %% %5.1f %% %9s\n", r->mode, r->precision,
-                      time_text(r->first, t0), time_text(s[1], t1), range, 100 * busy[1], 100 * share[1],
-                      error);
+                      time_text(r->first, t0), time_text(s[1], t1), range, 100 * r->duty.busy_share,
+                      100 * share[1], error);
     }
 }
 
@@ -194,7 +197,8 @@ static void text(const cli *c, bench *b) {
     asc_text_addf(
         t,
         "\n%zu warm calls (or runs of short ones) of each row in turn, %d threads; medians. first: the first "
-        "call of a\nnew context. busy: processor time over wall time and threads. peak: share of the f32 "
+        "call of a\nnew context. busy: share of the cores in kernels, in one more run with a profile. peak: "
+        "share of the f32 "
         "multiply-add rate\nthat the threads sustained right before and after the call (%.1f to %.1f "
         "GFLOP/s); "
         "%s.\nerror: largest difference of a score from the reference (f64), over its largest score. MB: "
@@ -217,14 +221,16 @@ static void json_spread(asc_text *t, const char *key, double *v, size_t n) {
     asc_text_end(t);
 }
 
-static void json_row(asc_text *t, const bench *b, const bench_row *r) {
+static void json_row(asc_text *t, const bench *b, bench_row *r) {
     asc_text_object(t, NULL);
     asc_text_strz(t, "mode", r->mode);
     asc_text_strz(t, "precision", r->precision);
     asc_text_num(t, "first_seconds", r->first);
     asc_text_int(t, "calls_per_run", (int64_t)r->calls);
     json_spread(t, "warm_seconds", r->seconds, b->n_runs);
-    json_spread(t, "busy", r->busy, b->n_runs);
+    asc_text_num(t, "busy", r->duty.busy_share);
+    asc_text_num(t, "kernel_share", r->duty.kernel_share);
+    json_spread(t, "processor_share", r->cpu, b->n_runs);
     json_spread(t, "share_of_peak", r->share, b->n_runs);
     asc_text_num(t, "flops", r->result.flops);
     asc_text_int(t, "programs", (int64_t)r->one.programs);
@@ -242,7 +248,7 @@ static void json_row(asc_text *t, const bench *b, const bench_row *r) {
     asc_text_end(t);
 }
 
-static void json(const cli *c, const bench *b) {
+static void json(const cli *c, bench *b) {
     asc_text *t = c->out;
     asc_text_object(t, NULL);
     asc_text_strz(t, "kind", "ascribe-bench-modes");
@@ -278,10 +284,33 @@ static int read_rows(cli *c, bench *b) {
             r->seconds = calloc(3 * b->n_runs, sizeof *r->seconds);
             if (r->seconds == NULL) return cli_usage("out of memory");
             r->share = r->seconds + b->n_runs;
-            r->busy = r->share + b->n_runs;
+            r->cpu = r->share + b->n_runs;
         }
     }
     return EXIT_DONE;
+}
+
+/* One more run with a profile: how long the cores were in kernels. */
+static int profile_row(const cli *c, bench_row *r) {
+    enum { MOST_PROFILED = 200 };
+    char folder[4096];
+    asc_ctx *ctx = r->job.c.ctx;
+    int rc = EXIT_DONE;
+    asc_status st = asc_profile_start(ctx, NULL);
+    for (size_t k = 0; st == ASC_OK && rc == EXIT_DONE && k < r->calls && k < MOST_PROFILED; k++) {
+        cli_run again = {0};
+        rc = cli_job_run(&r->job, &again, NULL, 0);
+        cli_run_free(&again);
+    }
+    asc_profile_stop(ctx);
+    r->duty = asc_profile_summary_of(ctx);
+    if (st == ASC_OK && rc == EXIT_DONE && cli_has(c, OPT_PROFILE)) {
+        mkdir(c->value[OPT_PROFILE], 0777); /* the next call says why when it is not there */
+        snprintf(folder, sizeof folder, "%s/%s-%s", c->value[OPT_PROFILE], r->mode, r->precision);
+        st = asc_profile_write(ctx, folder);
+    }
+    asc_profile_clear(ctx);
+    return st == ASC_OK ? rc : cli_error(&r->job.c, st);
 }
 
 static int measure(cli *c, bench *b) {
@@ -300,8 +329,10 @@ static int measure(cli *c, bench *b) {
                          (double)(b->n_runs * (size_t)b->n_rows));
         }
     }
-    for (int i = 0; rc == EXIT_DONE && i < b->n_rows; i++)
+    for (int i = 0; rc == EXIT_DONE && i < b->n_rows; i++) {
         b->row[i].peak_bytes = asc_memory(b->row[i].job.c.ctx).peak_total;
+        rc = profile_row(c, &b->row[i]);
+    }
     return rc;
 }
 

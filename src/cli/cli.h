@@ -113,6 +113,11 @@ bool cli_to_stdout(const cli *c, cli_option_id o);
 int cli_check_output(cli *c, cli_option_id o);
 asc_report_style cli_style(const cli *c);
 
+/* precision_args.c: levels for parts of a model, whether int8 is allowed. */
+int cli_set_levels(cli *c);                  /* of cli_open_context */
+int cli_set_level(cli *c, const char *text); /* "SITE=LEVEL" */
+void cli_note_levels(cli *c);                /* says which sites of --precision-at nothing belonged to */
+
 /* prompt_args.c: the prompt options. */
 typedef struct cli_prompt {
     asc_view text; /* ptr NULL unless text */

@@ -173,7 +173,8 @@ static void json(asc_text *t, const figures *f, const cli *c) {
 }
 
 static int refuse_options_of_modes(cli *c) {
-    static const cli_option_id only[] = {OPT_RUNS, OPT_NO_REFERENCE, OPT_METHOD, OPT_TARGET, OPT_TARGET_IDS};
+    static const cli_option_id only[] = {OPT_RUNS,   OPT_NO_REFERENCE, OPT_PROFILE,
+                                         OPT_METHOD, OPT_TARGET,       OPT_TARGET_IDS};
     for (size_t i = 0; i < sizeof only / sizeof *only; i++) {
         if (cli_has(c, only[i])) return cli_usage("--%s goes with --modes", cli_options[only[i]].name);
     }

@@ -46,6 +46,8 @@ static void changes(asc_text *t, const asc_saved *s, const asc_result *r, const 
     if (v->tokens_changed) asc_text_adds(t, "  the tokens of prompt or target\n");
     if (strcmp(s->device, r->device) != 0)
         asc_text_addf(t, "  the device: was %s, is %s\n", s->device, r->device);
+    if (strcmp(s->precision, r->precision) != 0)
+        asc_text_addf(t, "  the precision: was %s, is %s\n", s->precision, r->precision);
     if (s->isa[0] != '\0' && strcmp(s->isa, r->isa) != 0)
         asc_text_addf(t, "  the instructions: were %s, are %s\n", s->isa, r->isa);
     if (strcmp(s->version, asc_version()) != 0)
@@ -101,6 +103,8 @@ static int report(cli *c, const asc_saved *s, const asc_result *r) {
 static void settings(cli *c, const asc_saved *s, char threads[16]) {
     if (!cli_has(c, OPT_DEVICE)) c->value[OPT_DEVICE] = s->device;
     if (!cli_has(c, OPT_MODE)) c->value[OPT_MODE] = s->mode;
+    if (!cli_has(c, OPT_PRECISION)) c->value[OPT_PRECISION] = s->precision;
+    c->value[OPT_FORCE_INT8] = ""; /* a result with int8 products was made with it */
     if (!cli_has(c, OPT_WEIGHTS) && s->weights != ASC_WEIGHTS_AUTO)
         c->value[OPT_WEIGHTS] = s->weights == ASC_WEIGHTS_STORED ? "stored" : "expanded";
     snprintf(threads, 16, "%d", s->n_threads);
@@ -147,6 +151,8 @@ int cmd_rerun(cli *c) {
     s->request.want_sha256 = s->model_sha256[0] != '\0';
     rc = cli_check_output(c, OPT_JSON); /* again: the model file is known only now */
     if (rc == EXIT_DONE) rc = cli_open_context(c);
+    for (size_t i = 0; rc == EXIT_DONE && i < s->n_precision_at && !cli_has(c, OPT_PRECISION_AT); i++)
+        rc = cli_set_level(c, s->precision_at[i]);
     if (rc == EXIT_DONE) rc = cli_open_model(c, &m);
     if (rc != EXIT_DONE) goto done;
     st = asc_explain(m, &s->request, &r);

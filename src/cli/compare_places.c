@@ -329,12 +329,34 @@ static void json(asc_text *t, const cli *c, const suite *s, size_t bad) {
     asc_text_end(t);
 }
 
+/* Largest differences as a table for a page. */
+static void markdown(asc_text *t, const suite *s) {
+    char name[32];
+    asc_text_adds(t, "| method | at |");
+    for (size_t p = 1; p < s->n_places; p++) {
+        place_name(&s->places[p], name);
+        asc_text_addf(t, " %s |", name);
+    }
+    asc_text_adds(t, "\n|---|---|");
+    for (size_t p = 1; p < s->n_places; p++) asc_text_adds(t, "---|");
+    asc_text_adds(t, "\n");
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const row *r = &s->rows[i];
+        if (r->why[0] != '\0') continue;
+        asc_text_addf(t, "| %s | %s |", r->method, r->at_site ? "site" : "input");
+        for (size_t p = 1; p < s->n_places; p++) asc_text_addf(t, " %.1e |", r->d[p].max_rel);
+        asc_text_adds(t, "\n");
+    }
+}
+
 static int report(cli *c, const suite *s, size_t run, size_t bad) {
     if (cli_wants_json(c)) {
         json(c->out, c, s, bad);
         return cli_write_json(c, c->out);
     }
-    if (s->predicts)
+    if (cli_has(c, OPT_MARKDOWN))
+        markdown(c->out, s);
+    else if (s->predicts)
         prediction_text(c->out, c, s);
     else
         parity_text(c->out, s, run, bad);

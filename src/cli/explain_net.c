@@ -194,6 +194,7 @@ int cli_explain_net(cli *c) {
     int rc = cli_net_open(c, &a, &q);
     if (rc == EXIT_DONE) rc = cli_net_choose_site(c, &a, &q, &chosen);
     if (rc == EXIT_DONE && (st = asc_attribute(a.net, &q, &r)) != ASC_OK) rc = cli_error(c, st);
+    if (rc == EXIT_DONE && !q.dry_run) cli_note_levels(c);
     if (rc == EXIT_DONE) {
         if (chosen && !q.dry_run) cli_net_sum_rows(&r->scores[0]);
         asc_net_report rep = cli_net_report(c, &a, &q, r);

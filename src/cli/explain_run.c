@@ -38,6 +38,7 @@ int cli_explain(cli *c, asc_model *m, const asc_request *req) {
     asc_result *r = NULL;
     asc_status st = asc_explain(m, req, &r);
     if (st != ASC_OK) return cli_error(c, st);
+    if (!req->dry_run) cli_note_levels(c);
     asc_report rep = {
         .request = req, .result = r, .tokenizer = asc_model_tokenizer(m), .weights = cli_weights(c)};
     asc_report_style style = cli_style(c);

@@ -122,7 +122,8 @@ static int report(cli *c, const asc_net_saved *s, const asc_attribution *r) {
 
 /* The saved command as if it had been typed; options of the rerun itself take its place. */
 static int run_again(cli *c, const asc_net_saved *s, int argc, char **argv) {
-    static const cli_option_id own[] = {OPT_DEVICE, OPT_MODE, OPT_THREADS, OPT_ISA, OPT_MEMORY};
+    static const cli_option_id own[] = {OPT_DEVICE, OPT_MODE,   OPT_THREADS,
+                                        OPT_ISA,    OPT_MEMORY, OPT_PRECISION};
     cli again = {0};
     cli_net_args a = {0};
     asc_attr_request q;
@@ -138,6 +139,8 @@ static int run_again(cli *c, const asc_net_saved *s, int argc, char **argv) {
         again.value[own[i]] = c->value[own[i]];
         again.origin[own[i]] = c->origin[own[i]];
     }
+    if (!cli_has(&again, OPT_PRECISION) && s->precision[0] != '\0') again.value[OPT_PRECISION] = s->precision;
+    again.value[OPT_FORCE_INT8] = ""; /* a result with int8 products was made with it */
     again.value[OPT_QUIET] = c->value[OPT_QUIET];
     again.value[OPT_JSON] = c->value[OPT_JSON];
     again.origin[OPT_JSON] = c->origin[OPT_JSON];

@@ -132,6 +132,7 @@ int cli_open_context(cli *c) {
     if (st == ASC_OK) st = asc_text_create(c->ctx, &c->out);
     if (st != ASC_OK) return cli_error(c, st);
     running = c->ctx;
+    if ((rc = cli_set_levels(c)) != EXIT_DONE) return rc;
     return c->command == CMD_bench ? EXIT_DONE : cli_profile_begin(c);
 }
 

@@ -21,6 +21,7 @@ static void runtime_destroy(asc_ctx *ctx) {
     asc_runtime *rt = ctx->rt;
     if (rt == NULL) return;
     asc_graph_deinit(&rt->graph);
+    asc_level_free_all(ctx);
     asc_capture_forget(ctx, NULL);
     asc_cache_clear(ctx);
     asc_cut_room_deinit(ctx, &rt->room);

@@ -74,6 +74,8 @@ typedef struct asc_runtime {
     bool replayed;                   /* a failing run has been saved */
     uint64_t replay_cut;             /* cuts until one is saved; 0 = none */
     char replay_path[1024];          /* ASC_REPLAY; "" = not set */
+    struct asc_level_at *levels;     /* levels.c; longer sites first; NULL = none */
+    bool allow_int8;                 /* final numbers may have int8 products in them */
 } asc_runtime;
 
 asc_runtime *asc_runtime_of(const asc_ctx *ctx);
@@ -89,5 +91,10 @@ ASC_MUST_USE asc_status asc_block_reserve(asc_ctx *ctx, asc_mem_tag tag, void **
                                           size_t bytes);
 
 void asc_exec_on_record(asc_ctx *ctx, asc_tensor *t);
+
+/* levels.c: another level for products whose label is `site` or lies inside it ("blocks.3" holds
+ * "blocks.3.attn"). RESOURCE_EXHAUSTED. */
+ASC_MUST_USE asc_status asc_level_set_at(asc_ctx *ctx, const char *site, asc_precision level);
+void asc_level_free_all(asc_ctx *ctx);
 
 #endif

@@ -1,5 +1,6 @@
 /* net_json.c - attributions on nets as JSON, schema 1 (docs/formats/net_result.md). Key order is part of the
  * format. */
+#include "ascribe/precision.h"
 #include "hash.h"
 #include "net_parts.h"
 #include "view.h"
@@ -123,6 +124,9 @@ static void put_inputs(asc_text *t, const asc_attr_request *q) {
 }
 
 void asc_net_sheet_json(asc_text *t, const asc_net_sheet *rep) {
+    const char *site;
+    asc_precision level;
+    bool used;
     asc_text_object(t, NULL);
     asc_text_strz(t, "kind", "ascribe-net-result");
     asc_text_int(t, "schema", ASC_NET_SCHEMA);
@@ -142,6 +146,15 @@ void asc_net_sheet_json(asc_text *t, const asc_net_sheet *rep) {
     asc_text_strz(t, "device", rep->device);
     asc_text_strz(t, "mode", rep->mode);
     asc_text_strz(t, "precision", rep->precision);
+    asc_text_array(t, "precision_at");
+    for (size_t i = 0; asc_precision_at(t->ctx, i, &site, &level, &used); i++) {
+        asc_strbuf line;
+        asc_strbuf_init(&line, t->ctx);
+        asc_strbuf_addf(&line, "%s=%s", site, asc_precision_name(level));
+        asc_text_str(t, NULL, asc_strbuf_view(&line));
+        asc_strbuf_deinit(&line);
+    }
+    asc_text_end(t);
     asc_text_strz(t, "isa", rep->isa);
     asc_text_int(t, "threads", rep->n_threads);
     asc_text_int(t, "seed", (int64_t)rep->seed);

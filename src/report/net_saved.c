@@ -63,6 +63,8 @@ static asc_status read_all(saved_box *b, const asc_json *root) {
     ASC_TRY(get_string(b, asc_json_get(model, "file"), "model.file", &b->s.model));
     ASC_TRY(get_string(b, asc_json_get(model, "sha256"), "model.sha256", &b->s.model_sha256));
     ASC_TRY(get_string(b, asc_json_get(root, "version"), "version", &b->s.version));
+    ASC_TRY(get_string(b, asc_json_get(asc_json_get(root, "environment"), "precision"), "precision",
+                       &b->s.precision));
     if (asc_json_typeof(results) != ASC_JSON_ARRAY) return missing(b->ctx, "results", "a list");
     size_t n = 0, at = 0;
     for (size_t i = 0; i < asc_json_len(results); i++)

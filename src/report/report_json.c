@@ -12,6 +12,16 @@ void asc_put_ids(asc_text *t, const char *key, const int32_t *ids, size_t n) {
     asc_text_end(t);
 }
 
+void asc_put_levels(asc_text *t, const char *lines) {
+    asc_text_array(t, "precision_at");
+    for (const char *p = lines; p != NULL && *p != '\0';) {
+        size_t n = strcspn(p, "\n");
+        asc_text_str(t, NULL, view(p, n));
+        p += n + (p[n] == '\n');
+    }
+    asc_text_end(t);
+}
+
 static void put_tokens(asc_text *t, const char *key, const char *text, size_t len, const int32_t *ids,
                        size_t n) {
     asc_text_object(t, key);
@@ -168,6 +178,7 @@ static void put_run(asc_text *t, const asc_result *r) {
     asc_text_strz(t, "device", r->device);
     asc_text_strz(t, "mode", r->mode);
     asc_text_strz(t, "precision", r->precision);
+    asc_put_levels(t, r->precision_at);
     asc_text_strz(t, "isa", r->isa);
     asc_text_int(t, "threads", r->n_threads);
     asc_text_int(t, "seed", (int64_t)r->seed);

@@ -7,6 +7,8 @@
 
 enum { ASC_RESULT_SCHEMA = 1 };
 
+/* "precision_at": a string for each line; NULL = none. */
+void asc_put_levels(asc_text *t, const char *lines);
 void asc_put_ids(asc_text *t, const char *key, const int32_t *ids, size_t n);
 const char *asc_weights_name(asc_weights_mode w);
 

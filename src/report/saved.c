@@ -191,6 +191,23 @@ static asc_status get_numbers(reader *r, const asc_json *root) {
     return ASC_OK;
 }
 
+/* A list of strings; older files have none. */
+static asc_status get_levels(reader *r, const asc_json *list) {
+    size_t n = asc_json_len(list);
+    const char **lines = asc_arena_alloc(&r->arena, (n + 1) * sizeof *lines);
+    if (lines == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; asc_json_typeof(list) == ASC_JSON_ARRAY && i < n; i++) {
+        asc_view v = asc_json_str(asc_json_at(list, i));
+        if (v.ptr == NULL || memchr(v.ptr, '\0', v.len) != NULL)
+            return missing(r->ctx, "precision_at", "a list of texts");
+        lines[i] = asc_arena_strdup(&r->arena, v);
+        if (lines[i] == NULL) return ASC_RESOURCE_EXHAUSTED;
+        r->s.n_precision_at = i + 1;
+    }
+    r->s.precision_at = lines;
+    return ASC_OK;
+}
+
 static asc_status get_run(reader *r, const asc_json *root) {
     asc_saved *s = &r->s;
     asc_status st = ASC_OK;
@@ -199,6 +216,8 @@ static asc_status get_run(reader *r, const asc_json *root) {
     ASC_TRY(get_name(r, model, "sha256", &s->model_sha256));
     ASC_TRY(get_name(r, root, "device", &s->device));
     ASC_TRY(get_name(r, root, "mode", &s->mode));
+    ASC_TRY(get_name(r, root, "precision", &s->precision));
+    ASC_TRY(get_levels(r, asc_json_get(root, "precision_at")));
     ASC_TRY(get_name(r, root, "isa", &s->isa));
     ASC_TRY(get_name(r, root, "version", &s->version));
     if (s->model_file == NULL || s->model_file[0] == '\0')
@@ -206,6 +225,7 @@ static asc_status get_run(reader *r, const asc_json *root) {
     if (s->model_sha256 == NULL) s->model_sha256 = "";
     if (s->device == NULL) s->device = "cpu";
     if (s->mode == NULL) s->mode = "deferred";
+    if (s->precision == NULL) s->precision = "highest";
     if (s->isa == NULL) s->isa = "";
     if (s->version == NULL) s->version = "";
     int64_t threads = asc_json_int(asc_json_get(root, "threads"), 0);

@@ -35,6 +35,7 @@ static const struct {
               {"device", "s"},
               {"mode", "s"},
               {"precision", "s"},
+              {"precision_at", "a"},
               {"isa", "s"},
               {"threads", "i"},
               {"seed", "i"},

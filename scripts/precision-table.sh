@@ -1,0 +1,60 @@
+#!/bin/sh
+# Writes docs/PRECISION.md: what the levels of products mean, and what each does to attributions, measured against f64.
+#   precision-table.sh [MODEL.gguf]   (without a model its table is kept as it is)
+set -eu
+cd "$(dirname "$0")/.."
+program=build/ascribe page=docs/PRECISION.md model=${1-}
+[ -x $program ] || { echo "precision-table: $program is not built; run 'make build'" >&2; exit 1; }
+new=$(mktemp)
+trap 'rm -f "$new"' EXIT
+levels=highest,bf16x6,high,medium,int8
+table() { # MODEL OPTIONS...: method by level
+    $program compare "$@" --devices reference,cpu --precision $levels --modes deferred --threads 2 --markdown || [ $? = 1 ]
+}
+old_model_table() { # the lines of the page as it is
+    sed -n '/^## SmolLM2/,$p' $page 2>/dev/null
+}
+cat >"$new" <<'TEXT'
+# Precision
+Written by `scripts/precision-table.sh`. A level says how matrix products and convolutions multiply; sums are f32 at
+every level, and everything else is f32 throughout. The reference device computes every level in f64.
+
+| level | a product of two f32 numbers | u | for |
+|---|---|---|---|
+| `highest` | as f32 multiplies (the default) | 2^-24 | final numbers |
+| `bf16x6` | six products of bf16 pieces: hh hm mh mm hl lh | 2^-24 | what matrix units call their highest |
+| `high` | three: hh hm mh | 2^-16 | numbers to three or four digits |
+| `medium` | one: hh | 2^-8 | a first look; orders of features that are clearly apart |
+| `int8` | 8-bit integers with a scale for each row | 2^-7 | rankings only; refused for final numbers without `--force-int8` |
+
+A number x is split into pieces x = h + m + l, each rounded to bf16, that is to 8 significant bits. u is the largest
+relative error of one product that follows from what is left out; for `int8` it is relative to the largest number of the
+row. Errors of scores are computed with it (docs/errors.md), so a coarser level shows in every result.
+
+- `--precision LEVEL` for everything; `--precision-at SITE=LEVEL` for a part: a site prefix of a language model
+  (`blocks.3`, `head`), a site of a net, the name of an ONNX value; several times for several. The longest site that fits
+  decides; the products of a gradient have the level of the product they belong to.
+- A result names its levels; `ascribe rerun` uses them again, `ascribe compare` names them when they differ.
+- `ascribe compare MODEL --against tpu-default` (also `tpu-high`, `tpu-highest`) computes with the products that matrix
+  units make, one, three and six, and says by how much attributions differ from those of f32 products.
+- `ascribe bench MODEL --modes deferred --precision highest,high,medium` says what a level costs on this machine.
+
+The tables: largest difference of a score from f64 over the largest score, with the same draws for sampled methods.
+Numbers of one machine; others sum in another order and differ in the last digit of `highest`.
+
+TEXT
+for net in mlp cnn transformer; do
+    printf '## Built-in %s\n' $net
+    table $net
+    echo
+done >>"$new"
+if [ -n "$model" ]; then
+    printf '## SmolLM2-135M, "The capital of France is", target " Paris"\n'
+    for method in saliency input-x-gradient integrated-gradients feature-ablation; do
+        table "$model" --prompt 'The capital of France is' --target ' Paris' --method $method --steps 8 |
+            if [ $method = saliency ]; then cat; else sed 1,2d; fi
+    done
+else
+    old_model_table
+fi >>"$new"
+cat "$new" >$page
