@@ -1,6 +1,7 @@
 /* explain.c - asc_explain: runs a job and fills in what every result carries. */
 #include "ascribe/precision.h"
 #include "cpu.h"
+#include "budget.h"
 #include "exec.h"
 #include "json.h"
 #include "method.h"
@@ -177,10 +178,10 @@ static asc_status measure_rate(asc_job *j, double *flops_per_second) {
 static asc_status price_only(asc_job *j) {
     asc_result *r = j->r;
     double forward = 0.0, gradient = 0.0, rate = 0.0;
-    size_t batch;
+    asc_way way;
     j->method->price(j, &forward, &gradient);
     forward += 1.0; /* the model's own next token */
-    asc_status st = asc_job_batch(j, r->n_prompt, (size_t)fmax(forward, gradient), gradient > 0.0, &batch);
+    asc_status st = asc_job_batch(j, gradient > 0.0 ? ASC_PASS_PATH : ASC_PASS_VALUES, r->n_prompt, (size_t)fmax(forward, gradient), &way);
     if (st != ASC_OK) return st;
     double tokens = (double)(r->n_prompt + r->n_target + r->n_versus) - 1.0;
     double n = (double)j->m->info.n_params_blocks,

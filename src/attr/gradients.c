@@ -1,9 +1,11 @@
 /* gradients.c - gradients of the scalar, at the prompt and at points between a baseline and the prompt, in
  * batches. */
+#include "blockwise.h"
+#include "budget.h"
 #include "exec.h"
 #include "job_capture.h"
-#include "method.h"
 #include "profile.h"
+#include "target.h"
 #include <math.h>
 #include <string.h>
 
@@ -66,16 +68,29 @@ typedef struct points {
 static asc_status record_points(void *self, asc_tensor **outs) {
     const points *p = self;
     asc_job *j = p->j;
-    asc_ctx *ctx = j->ctx;
-    int axis[] = {-1};
-    asc_tensor *a = asc_job_leaf(j, asc_from_f64(ctx, ASC_SHAPE((int64_t)p->n, 1, 1), p->alphas));
-    asc_tensor *x = asc_job_leaf(j, p->x), *x0 = asc_job_leaf(j, p->x0), *diff = asc_sub(ctx, x, x0);
-    asc_tensor *at = asc_add(ctx, asc_mul(ctx, diff, a), x0), *grad = NULL;
-    outs[0] = asc_job_scalar(j, at, NULL, NULL);
-    if (!p->gradients) return ASC_OK;
-    asc_grad(ctx, outs[0], asc_full(ctx, asc_tensor_shape(outs[0]), 1.0), &at, 1, &grad);
-    outs[1] = asc_sum(ctx, asc_mul(ctx, grad, diff), 1, axis, false);
+    asc_tensor *a = asc_job_leaf(j, asc_from_f64(j->ctx, ASC_SHAPE((int64_t)p->n, 1, 1), p->alphas));
+    asc_tensor *x = asc_job_leaf(j, p->x), *x0 = asc_job_leaf(j, p->x0), *grad = NULL, *act;
+    outs[0] = asc_record_scalar(j, asc_record_points(j, x, x0, a), p->gradients ? &grad : NULL, &act);
+    if (p->gradients) outs[1] = asc_record_parts(j, grad, x, x0);
     return ASC_OK;
+}
+
+/* The same values, one block of the model at a time. */
+static asc_status points_by_blocks(const points *p, size_t keep_every, double *f, double *g) {
+    asc_job *j = p->j;
+    asc_ctx *ctx = j->ctx;
+    asc_tensor *y = NULL, *grad = NULL;
+    asc_scope_begin(ctx);
+    asc_tensor *a = asc_from_f64(ctx, ASC_SHAPE((int64_t)p->n, 1, 1), p->alphas);
+    asc_status st =
+        asc_blockwise_gradient(j, asc_record_points(j, p->x, p->x0, a), keep_every, &y, &grad, NULL);
+    if (st == ASC_OK) st = asc_read_f64(ctx, y, f, p->n);
+    if (st == ASC_OK)
+        st = asc_read_f64(ctx, asc_record_parts(j, grad, p->x, p->x0), g,
+                          p->n * (j->r->n_prompt - j->n_prefix));
+    asc_tensor_release(y);
+    asc_tensor_release(grad);
+    return asc_scope_close(ctx, st);
 }
 
 static asc_status captured_points(points *p, double *f, double *g, bool *ran) {
@@ -93,11 +108,12 @@ static asc_status captured_points(points *p, double *f, double *g, bool *ran) {
 }
 
 static asc_status batch_at(asc_job *j, asc_tensor *x, asc_tensor *x0, const double *alphas, size_t n,
-                           double *f, double *g) {
+                           const asc_way *way, double *f, double *g) {
     asc_ctx *ctx = j->ctx;
     points p = {.j = j, .x = x, .x0 = x0, .alphas = alphas, .n = n, .gradients = g != NULL};
     asc_tensor *ts[2] = {NULL, NULL};
     bool ran;
+    if (g != NULL && way->keep_every > 0) return points_by_blocks(&p, way->keep_every, f, g);
     asc_status st = captured_points(&p, f, g, &ran);
     if (st != ASC_OK || ran) return st;
     asc_scope_begin(ctx);
@@ -111,20 +127,21 @@ static asc_status batch_at(asc_job *j, asc_tensor *x, asc_tensor *x0, const doub
 /* All points in batches. The prefix does not move along the path: its parts of g are 0. */
 static asc_status all_points(asc_job *j, const double *alphas, size_t n, double *f, double *g) {
     asc_ctx *ctx = j->ctx;
-    size_t p = j->r->n_prompt, c = j->n_prefix, rest = p - c, batch, done = 0;
+    size_t p = j->r->n_prompt, c = j->n_prefix, rest = p - c, done = 0;
     double *part = NULL;
-    asc_status st = asc_job_batch(j, rest, n, g != NULL, &batch);
+    asc_way way;
+    asc_status st = asc_job_batch(j, g != NULL ? ASC_PASS_PATH : ASC_PASS_POINTS, rest, n, &way);
     if (st != ASC_OK) return st;
-    if (g != NULL && (part = asc_calloc(ctx, ASC_MEM_SCRATCH, batch * rest, sizeof *part)) == NULL)
+    if (g != NULL && (part = asc_calloc(ctx, ASC_MEM_SCRATCH, way.batch * rest, sizeof *part)) == NULL)
         return ASC_RESOURCE_EXHAUSTED;
     asc_tensor *x = asc_decoder_embed(&j->m->decoder, j->r->prompt_ids + c, 1, (int64_t)rest);
     x = asc_reshape(ctx, x, ASC_SHAPE((int64_t)rest, j->m->decoder.cfg.d_model));
     asc_tensor *ends[2] = {x, start_of_path(j, x)};
     st = asc_run(ctx, ends, 2);
     while (st == ASC_OK && done < n) {
-        size_t b = n - done < batch ? n - done : batch;
+        size_t b = n - done < way.batch ? n - done : way.batch;
         const int depth = asc_prof_push(ctx, "step", (int64_t)done);
-        st = batch_at(j, ends[0], ends[1], alphas + done, b, f + done, part);
+        st = batch_at(j, ends[0], ends[1], alphas + done, b, &way, f + done, part);
         asc_prof_pop(ctx, depth);
         for (size_t i = 0; st == ASC_OK && i < b; i++) {
             bool finite = isfinite(f[done + i]);
@@ -158,18 +175,6 @@ asc_status asc_job_path(asc_job *j, const double *alphas, size_t n, double *f, d
     return asc_scope_close(ctx, st);
 }
 
-typedef struct capture {
-    asc_decoder_site site;
-    int64_t layer;
-    asc_tensor *value;
-} capture;
-
-static asc_tensor *catch_site(void *self, asc_decoder_site site, int64_t layer, asc_tensor *value) {
-    capture *c = self;
-    if (site == c->site && layer == c->layer && c->value == NULL) c->value = value;
-    return value;
-}
-
 /* Per-row reduction of a [T,D] array kept on the host in f64. */
 static double reduce(const double *row, int64_t d, const char *norm) {
     double s = 0.0;
@@ -178,11 +183,13 @@ static double reduce(const double *row, int64_t d, const char *norm) {
     return strcmp(norm, "l2") == 0 ? sqrt(s) : s;
 }
 
+/* Reads some rows at a time: the whole in double would be twice what the gradient itself takes. */
 static asc_status reduce_all(asc_job *j, asc_tensor *grad, asc_tensor *act, const char *norm,
                              double *saliency, double *times) {
+    enum { ROWS = 64 };
     asc_ctx *ctx = j->ctx;
-    int64_t t = grad->shape.dims[1], d = grad->shape.dims[2];
-    size_t n = (size_t)(t * d), p = j->r->n_prompt;
+    int64_t t = grad->shape.dims[1], d = grad->shape.dims[2], p = (int64_t)j->r->n_prompt;
+    size_t n = (size_t)(ROWS * d);
     asc_status st = ASC_OK;
     double *g = asc_calloc(ctx, ASC_MEM_SCRATCH, n, sizeof *g),
            *a = asc_calloc(ctx, ASC_MEM_SCRATCH, n, sizeof *a);
@@ -190,19 +197,23 @@ static asc_status reduce_all(asc_job *j, asc_tensor *grad, asc_tensor *act, cons
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }
-    ASC_TRY(asc_read_f64(ctx, grad, g, n));
-    ASC_TRY(asc_read_f64(ctx, act, a, n));
-    for (size_t i = 0; i < n; i++) {
-        if (!isfinite(g[i]) || !isfinite(a[i])) {
-            st = asc_model_explain_nan(j->m, "a gradient");
-            goto done;
+    for (int64_t first = 0; first < t && first < p; first += ROWS) {
+        int64_t rows = t - first < ROWS ? t - first : ROWS;
+        n = (size_t)(rows * d);
+        ASC_TRY(asc_exec_read_part(ctx, grad, first * d, g, n));
+        ASC_TRY(asc_exec_read_part(ctx, act, first * d, a, n));
+        for (size_t i = 0; i < n; i++) {
+            if (!isfinite(g[i]) || !isfinite(a[i])) {
+                st = asc_model_explain_nan(j->m, "a gradient");
+                goto done;
+            }
         }
-    }
-    for (size_t i = 0; i < p && (int64_t)i < t; i++) {
-        if (saliency != NULL) saliency[i] = reduce(g + (int64_t)i * d, d, norm);
-        double s = 0.0;
-        for (int64_t k = 0; k < d; k++) s += g[(int64_t)i * d + k] * a[(int64_t)i * d + k];
-        if (times != NULL) times[i] = s;
+        for (int64_t i = 0; i < rows && first + i < p; i++) {
+            if (saliency != NULL) saliency[first + i] = reduce(g + i * d, d, norm);
+            double s = 0.0;
+            for (int64_t k = 0; k < d; k++) s += g[i * d + k] * a[i * d + k];
+            if (times != NULL) times[first + i] = s;
+        }
     }
 done:
     asc_free(ctx, g);
@@ -212,21 +223,22 @@ done:
 
 asc_status asc_job_gradient(asc_job *j, const char *norm, double *saliency, double *times_input) {
     asc_ctx *ctx = j->ctx;
-    size_t p = j->r->n_prompt, batch;
-    asc_status st = asc_job_batch(j, p, 1, true, &batch);
+    size_t p = j->r->n_prompt;
+    asc_way way;
+    asc_status st = asc_job_batch(j, ASC_PASS_GRADIENT, p, 1, &way);
     if (st != ASC_OK) return st;
-    bool at_embed = j->site == ASC_SITE_EMBED;
-    capture c = {.site = j->site, .layer = j->site_layer};
+    asc_tensor *ts[3] = {NULL, NULL, NULL}; /* scalar, gradient, activation */
     asc_scope_begin(ctx);
     asc_tensor *x = asc_decoder_embed(&j->m->decoder, j->r->prompt_ids, 1, (int64_t)p);
-    asc_tensor *y = asc_job_scalar(j, x, at_embed ? NULL : catch_site, &c), *grad = NULL;
-    asc_tensor *act = at_embed ? x : c.value;
-    if (act == NULL) act = x; /* only after an error, which the run below returns */
-    asc_grad(ctx, y, asc_full(ctx, asc_tensor_shape(y), 1.0), &act, 1, &grad);
-    asc_tensor *ts[3] = {y, grad, act};
-    st = asc_run(ctx, ts, 3);
-    if (st == ASC_OK) st = asc_read_f64(ctx, y, &j->r->value, 1);
-    if (st == ASC_OK) st = reduce_all(j, grad, act, norm, saliency, times_input);
+    if (way.keep_every > 0) {
+        st = asc_blockwise_gradient(j, x, way.keep_every, &ts[0], &ts[1], &ts[2]);
+    } else {
+        ts[0] = asc_record_scalar(j, x, &ts[1], &ts[2]);
+        st = asc_run(ctx, ts, 3);
+    }
+    if (st == ASC_OK) st = asc_read_f64(ctx, ts[0], &j->r->value, 1);
+    if (st == ASC_OK) st = reduce_all(j, ts[1], ts[2], norm, saliency, times_input);
+    for (int i = 0; i < 3 && way.keep_every > 0; i++) asc_tensor_release(ts[i]);
     j->r->n_forward++;
     j->r->n_backward++;
     return asc_scope_close(ctx, st);

@@ -2,6 +2,7 @@
  * Fixed rules are Captum's; the default rule refines itself until the result is under its tolerance
  * (adaptive.h). */
 #include "adaptive.h"
+#include "budget.h"
 #include "method.h"
 #include "path_integral.h"
 #include "quadrature.h"
@@ -98,9 +99,9 @@ static asc_status integrand(void *self, const double *alphas, size_t n, double *
 static asc_status adaptive(asc_job *j) {
     asc_ctx *ctx = j->ctx;
     asc_result *r = j->r;
-    size_t batch;
+    asc_way way;
     asc_adaptive_result a = {0};
-    asc_status st = asc_job_batch(j, r->n_prompt, 64, true, &batch);
+    asc_status st = asc_job_batch(j, ASC_PASS_PATH, r->n_prompt, 64, &way);
     if (st != ASC_OK) return st;
     asc_adaptive_options o = {.tolerance = tolerance_of(j),
                               .max_evaluations =
@@ -110,7 +111,7 @@ static asc_status adaptive(asc_job *j) {
                               .value_noise = asc_job_value_noise(j),
                               /* gradients grow as 1 / alpha towards a zero baseline, and f32 ends at 1e38 */
                               .narrowest = strcmp(ctx->device_name, "reference") == 0 ? 1e-290 : 1e-30,
-                              .batch = batch};
+                              .batch = way.batch};
     st = asc_adaptive_integrate(ctx, integrand, j, r->n_prompt, &o, r->scores, r->score_errors, &a);
     if (st != ASC_OK) return st;
     r->value = a.f1;

@@ -102,9 +102,6 @@ void asc_job_prefix_end(asc_job *j);
 
 /* values.c: values of n prompts of the same length, ids [n,len], in batches under the memory bound. */
 ASC_MUST_USE asc_status asc_job_values(asc_job *j, const int32_t *ids, size_t n, size_t len, double *out);
-/* How many prompts of `len` tokens fit one batch; with_grad = forward and backward. Also notes the predicted
- * peak. */
-ASC_MUST_USE asc_status asc_job_batch(asc_job *j, size_t len, size_t want, bool with_grad, size_t *out);
 /* Floating-point error of one value, by the error model in docs/errors.md. */
 double asc_job_value_noise(const asc_job *j);
 /* Error of one score of a gradient method whose largest score is `largest`. */

@@ -3,6 +3,7 @@
  */
 #include "exec.h"
 #include "method.h"
+#include "target.h"
 #include <string.h>
 
 asc_tensor *asc_job_embed(asc_job *j, const int32_t *ids, int64_t b, int64_t n) {
@@ -12,11 +13,10 @@ asc_tensor *asc_job_embed(asc_job *j, const int32_t *ids, int64_t b, int64_t n) 
     return leaf->poison == ASC_OK ? x : leaf;
 }
 
-/* The prefix's keys and values for each of b prompts; NULL when out of memory. */
-static asc_kv *repeat_prefix(asc_job *j, int64_t b) {
-    int64_t n = j->m->decoder.cfg.n_layers;
-    asc_kv *past = asc_calloc(j->ctx, ASC_MEM_GENERAL, (size_t)n, sizeof *past);
-    for (int64_t l = 0; past != NULL && l < n; l++) {
+/* The prefix's keys and values for each of b prompts, of blocks first .. end - 1; NULL when out of memory. */
+static asc_kv *repeat_prefix(asc_job *j, int64_t b, int64_t first, int64_t end) {
+    asc_kv *past = asc_calloc(j->ctx, ASC_MEM_GENERAL, (size_t)j->m->decoder.cfg.n_layers, sizeof *past);
+    for (int64_t l = first; past != NULL && l < end; l++) {
         asc_job_leaf(j, j->prefix[l].k);
         asc_job_leaf(j, j->prefix[l].v);
         asc_shape s = asc_tensor_shape(j->prefix[l].k);
@@ -27,56 +27,109 @@ static asc_kv *repeat_prefix(asc_job *j, int64_t b) {
     return past;
 }
 
-/* Rows that predict `ids` after each of B prompts x [B,P,D]: [B,M,V]. */
-static asc_tensor *rows_of(asc_job *j, asc_tensor *x, const int32_t *rep, int64_t b, int64_t m,
-                           asc_site_fn site, void *self) {
-    asc_decoder *d = &j->m->decoder;
-    if (m > 1) {
-        asc_tensor *parts[2] = {x, asc_job_embed(j, rep, b, m - 1)};
-        x = asc_concat(j->ctx, parts, 2, 1);
-    }
-    asc_kv *past = NULL;
-    if (j->n_prefix > 0) {
-        past = repeat_prefix(j, b);
-        if (past == NULL) return asc_graph_poison(asc_graph_of(j->ctx));
-    }
-    asc_decoder_run run = {.x = x,
-                           .tail = m,
-                           .site = site,
-                           .site_self = self,
-                           .whole_last_block = site != NULL,
-                           .past = past,
-                           .pos = (int64_t)j->n_prefix};
-    asc_tensor *hidden = asc_decoder_hidden(d, &run);
-    asc_free(j->ctx, past);
-    return asc_decoder_logits(d, hidden, NULL, NULL);
+asc_tensor *asc_answer_join(asc_job *j, asc_tensor *x, const asc_answer *s) {
+    asc_ctx *ctx = j->ctx;
+    int64_t b = x->shape.dims[0];
+    if (s->n < 2 || x->poison != ASC_OK) return x;
+    size_t m = s->n - 1, bytes;
+    int32_t *rep = asc_mul_size((size_t)b, m, &bytes) ? asc_calloc(ctx, ASC_MEM_GENERAL, bytes, sizeof *rep)
+                                                      : NULL;
+    if (rep == NULL) return asc_graph_poison(asc_graph_of(ctx));
+    for (int64_t i = 0; i < b; i++) memcpy(rep + (size_t)i * m, s->ids, m * sizeof *rep);
+    asc_tensor *parts[2] = {x, asc_job_embed(j, rep, b, (int64_t)m)};
+    asc_free(ctx, rep);
+    return asc_concat(ctx, parts, 2, 1);
 }
 
-static asc_tensor *score_of(asc_job *j, asc_tensor *x, const int32_t *ids, size_t n, asc_site_fn site,
-                            void *self) {
+asc_status asc_answer_run(asc_job *j, int64_t b, const asc_answer *s, int64_t first, int64_t end,
+                          asc_site_fn site, void *self, asc_decoder_run *out, asc_kv **out_past) {
+    *out_past = NULL;
+    if (j->n_prefix > 0 && (*out_past = repeat_prefix(j, b, first, end)) == NULL)
+        return ASC_RESOURCE_EXHAUSTED;
+    *out = (asc_decoder_run){.tail = (int64_t)s->n,
+                             .site = site,
+                             .site_self = self,
+                             .whole_last_block = site != NULL,
+                             .past = *out_past,
+                             .pos = (int64_t)j->n_prefix};
+    return ASC_OK;
+}
+
+asc_tensor *asc_answer_score(asc_job *j, asc_tensor *hidden, const asc_answer *s) {
     asc_ctx *ctx = j->ctx;
-    int64_t b = x->shape.dims[0], m = (int64_t)n;
-    size_t count = (size_t)b * n;
+    if (hidden->poison != ASC_OK) return hidden;
+    size_t b = (size_t)hidden->shape.dims[0], bytes;
     int axis[] = {-1};
-    int32_t *rep = asc_calloc(ctx, ASC_MEM_GENERAL, count + 1, 2 * sizeof *rep);
+    int32_t *rep =
+        asc_mul_size(b, s->n, &bytes) ? asc_calloc(ctx, ASC_MEM_GENERAL, bytes + 1, sizeof *rep) : NULL;
     if (rep == NULL) return asc_graph_poison(asc_graph_of(ctx));
-    int32_t *context = rep + count + 1; /* [B, M-1]: all target tokens but the last */
-    for (int64_t i = 0; i < b; i++) {
-        memcpy(rep + (size_t)i * n, ids, n * sizeof *ids);
-        if (n > 1) memcpy(context + (size_t)i * (n - 1), ids, (n - 1) * sizeof *ids);
-    }
-    asc_tensor *logits = rows_of(j, x, context, b, m, site, self);
-    asc_tensor *index = asc_job_leaf(j, asc_from_i32(ctx, ASC_SHAPE(b, m), rep));
+    for (size_t i = 0; i < b; i++) memcpy(rep + i * s->n, s->ids, s->n * sizeof *rep);
+    asc_tensor *logits = asc_decoder_logits(&j->m->decoder, hidden, NULL, NULL);
+    asc_tensor *index = asc_job_leaf(j, asc_from_i32(ctx, ASC_SHAPE((int64_t)b, (int64_t)s->n), rep));
     asc_free(ctx, rep);
     if (j->req->output != ASC_OUTPUT_LOGIT) logits = asc_log_softmax(ctx, logits);
-    asc_tensor *s = asc_sum(ctx, asc_take_last(ctx, logits, index), 1, axis, false);
-    return j->req->output == ASC_OUTPUT_PROB ? asc_exp(ctx, s) : s;
+    asc_tensor *sum = asc_sum(ctx, asc_take_last(ctx, logits, index), 1, axis, false);
+    return j->req->output == ASC_OUTPUT_PROB ? asc_exp(ctx, sum) : sum;
+}
+
+static asc_tensor *score_of(asc_job *j, asc_tensor *x, const asc_answer *s, asc_site_fn site, void *self) {
+    asc_decoder_run run;
+    asc_kv *past;
+    if (asc_answer_run(j, x->shape.dims[0], s, 0, j->m->decoder.cfg.n_layers, site, self, &run, &past) != ASC_OK)
+        return asc_graph_poison(asc_graph_of(j->ctx));
+    run.x = asc_answer_join(j, x, s);
+    asc_tensor *hidden = asc_decoder_hidden(&j->m->decoder, &run);
+    asc_free(j->ctx, past);
+    return asc_answer_score(j, hidden, s);
+}
+
+size_t asc_job_answers(const asc_job *j, asc_answer out[2]) {
+    out[0] = (asc_answer){j->r->target_ids, j->r->n_target};
+    out[1] = (asc_answer){j->r->versus_ids, j->r->n_versus};
+    return j->r->n_versus > 0 ? 2 : 1;
 }
 
 asc_tensor *asc_job_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *site_self) {
-    asc_result *r = j->r;
+    asc_answer answers[2];
+    size_t n = asc_job_answers(j, answers);
     if (asc_tensor_poisoned(x)) return x;
-    asc_tensor *s = score_of(j, x, r->target_ids, r->n_target, site, site_self);
-    if (r->n_versus == 0) return s;
-    return asc_sub(j->ctx, s, score_of(j, x, r->versus_ids, r->n_versus, site, site_self));
+    asc_tensor *s = score_of(j, x, &answers[0], site, site_self);
+    return n == 1 ? s : asc_sub(j->ctx, s, score_of(j, x, &answers[1], site, site_self));
+}
+
+asc_tensor *asc_record_prompts(asc_job *j, asc_tensor *ids) {
+    return asc_gather(j->ctx, j->m->decoder.embed, ids);
+}
+
+asc_tensor *asc_record_points(asc_job *j, asc_tensor *x, asc_tensor *x0, asc_tensor *a) {
+    return asc_add(j->ctx, asc_mul(j->ctx, asc_sub(j->ctx, x, x0), a), x0);
+}
+
+asc_tensor *asc_record_parts(asc_job *j, asc_tensor *grad, asc_tensor *x, asc_tensor *x0) {
+    int axis[] = {-1};
+    return asc_sum(j->ctx, asc_mul(j->ctx, grad, asc_sub(j->ctx, x, x0)), 1, axis, false);
+}
+
+typedef struct catcher {
+    asc_decoder_site site;
+    int64_t layer;
+    asc_tensor *value;
+} catcher;
+
+static asc_tensor *catch_site(void *self, asc_decoder_site site, int64_t layer, asc_tensor *value) {
+    catcher *c = self;
+    if (site == c->site && layer == c->layer && c->value == NULL) c->value = value;
+    return value;
+}
+
+asc_tensor *asc_record_scalar(asc_job *j, asc_tensor *x, asc_tensor **grad, asc_tensor **act) {
+    asc_ctx *ctx = j->ctx;
+    catcher c = {.site = j->site, .layer = j->site_layer};
+    bool at_embed = j->site == ASC_SITE_EMBED;
+    asc_tensor *y = asc_job_scalar(j, x, at_embed ? NULL : catch_site, &c);
+    *act = at_embed || c.value == NULL ? x : c.value; /* NULL: only after an error, which the run returns */
+    if (grad == NULL) return y;
+    *grad = y;
+    if (!asc_tensor_poisoned(y)) asc_grad(ctx, y, asc_full(ctx, y->shape, 1.0), act, 1, grad);
+    return y;
 }

@@ -1,68 +1,13 @@
-/* values.c - values of many prompts, in batches that fit the memory bound; the floating-point error model. */
+/* values.c - values of many prompts, in batches that fit the memory bound (budget.h); the floating-point error
+ * model. */
 #include "ascribe/precision.h"
+#include "budget.h"
 #include "exec.h"
 #include "job_capture.h"
 #include "method.h"
 #include "profile.h"
 #include <math.h>
 #include <string.h>
-
-/* Rows a batch needs before a wider one stops paying (docs/SPEED.md, GEMM): more only makes the plan larger.
- */
-enum { ENOUGH_ROWS = 512 };
-static const size_t DEFAULT_MEMORY = (size_t)400 << 20;
-
-/* What one batch of b prompts needs, by planning it without running it. */
-static asc_status price(asc_job *j, size_t len, size_t b, bool with_grad, asc_plan *out) {
-    asc_ctx *ctx = j->ctx;
-    size_t n = len * b;
-    int32_t *ids = asc_calloc(ctx, ASC_MEM_GENERAL, n + 1, sizeof *ids);
-    if (ids == NULL) return ASC_RESOURCE_EXHAUSTED;
-    asc_scope_begin(ctx);
-    asc_tensor *x = asc_decoder_embed(&j->m->decoder, ids, (int64_t)b, (int64_t)len),
-               *y = asc_job_scalar(j, x, NULL, NULL);
-    asc_tensor *ts[2] = {y, NULL};
-    if (with_grad) {
-        int axis[] = {-1};
-        asc_tensor *one = asc_full(ctx, asc_tensor_shape(y), 1.0);
-        asc_grad(ctx, y, one, &x, 1, &ts[1]);
-        ts[1] = asc_sum(ctx, asc_mul(ctx, ts[1], x), 1, axis, false);
-    }
-    asc_status st = asc_exec_price(ctx, ts, with_grad ? 2 : 1, out);
-    st = asc_scope_close(ctx, st);
-    asc_free(ctx, ids);
-    return st;
-}
-
-static size_t bytes_of(const asc_plan *p) { return p->arena_bytes + p->output_bytes + p->scratch_bytes; }
-
-asc_status asc_job_batch(asc_job *j, size_t len, size_t want, bool with_grad, size_t *out) {
-    asc_plan one, two;
-    size_t limit = j->req->memory_bytes > 0 ? j->req->memory_bytes : DEFAULT_MEMORY;
-    *out = 1;
-    asc_status st = price(j, len, 1, with_grad, &one);
-    if (st != ASC_OK) return st;
-    size_t fixed = bytes_of(&one), peak = fixed;
-    if (fixed > limit) {
-        ASC_FAIL(j->ctx, ASC_RESOURCE_EXHAUSTED, "one prompt of %zu tokens needs %zu bytes; the bound is %zu",
-                 len, fixed, limit);
-        return asc_hint(j->ctx, "raise --memory to at least %zuM", (fixed >> 20) + 1);
-    }
-    size_t most = (ENOUGH_ROWS + len - 1) / len;
-    if (most > want) most = want;
-    if (most > 1) {
-        st = price(j, len, 2, with_grad, &two);
-        if (st != ASC_OK) return st;
-        size_t per = bytes_of(&two) > fixed ? bytes_of(&two) - fixed : 1, fit = 1 + (limit - fixed) / per;
-        *out = fit < most ? fit : most;
-        /* equal batches: 17 prompts at 16 a batch run as 9 + 8 */
-        size_t rounds = (want + *out - 1) / *out;
-        *out = (want + rounds - 1) / rounds;
-        peak = fixed + (*out - 1) * per;
-    }
-    if (peak > j->r->predicted_peak_bytes) j->r->predicted_peak_bytes = peak;
-    return ASC_OK;
-}
 
 typedef struct prompts {
     asc_job *j;
@@ -110,12 +55,13 @@ static size_t common_prefix(const asc_job *j, const int32_t *ids, size_t n, size
 
 static asc_status run_batches(asc_job *j, const int32_t *ids, size_t n, size_t len, double *out) {
     asc_ctx *ctx = j->ctx;
-    size_t batch, done = 0, c = j->n_prefix, rest = len - c;
-    asc_status st = asc_job_batch(j, rest, n, false, &batch);
-    int32_t *rows = st == ASC_OK ? asc_calloc(ctx, ASC_MEM_GENERAL, batch * rest, sizeof *rows) : NULL;
+    size_t done = 0, c = j->n_prefix, rest = len - c;
+    asc_way way;
+    asc_status st = asc_job_batch(j, ASC_PASS_VALUES, rest, n, &way);
+    int32_t *rows = st == ASC_OK ? asc_calloc(ctx, ASC_MEM_GENERAL, way.batch * rest, sizeof *rows) : NULL;
     if (st == ASC_OK && rows == NULL) st = ASC_RESOURCE_EXHAUSTED;
     while (st == ASC_OK && done < n) {
-        size_t b = n - done < batch ? n - done : batch;
+        size_t b = n - done < way.batch ? n - done : way.batch;
         for (size_t i = 0; i < b; i++)
             memcpy(rows + i * rest, ids + (done + i) * len + c, rest * sizeof *rows);
         const int depth = asc_prof_push(ctx, "prompts", (int64_t)done);

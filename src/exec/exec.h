@@ -65,6 +65,9 @@ ASC_MUST_USE asc_status asc_exec_text(asc_ctx *ctx, asc_tensor *const *ts, size_
  * read the format in place; otherwise expanded once, counted as weights. Owned by the current scope. */
 asc_tensor *asc_from_stored(asc_ctx *ctx, asc_dtype dtype, asc_shape shape, const void *data);
 
+/* Elements first .. first + n - 1 of a value, as doubles. INVALID_ARGUMENT outside of it. */
+ASC_MUST_USE asc_status asc_exec_read_part(asc_ctx *ctx, asc_tensor *t, int64_t first, double *out, size_t n);
+
 /* Gives cached free buffers back to the allocator. */
 void asc_exec_trim(asc_ctx *ctx);
 

@@ -63,23 +63,39 @@ asc_tensor *asc_from_stored(asc_ctx *ctx, asc_dtype dtype, asc_shape shape, cons
     return leaf(ctx, dtype, shape, b);
 }
 
-static asc_status read_as(asc_ctx *ctx, asc_tensor *t, asc_dtype host_dtype, void *out, size_t n) {
-    asc_status st = asc_run(ctx, &t, 1);
-    if (st != ASC_OK) return st;
+static asc_status read_part(asc_ctx *ctx, asc_tensor *t, int64_t first, asc_dtype host_dtype, void *out,
+                            size_t n) {
     const asc_device *dev = asc_exec_device(ctx);
-    int64_t have = asc_shape_elems(&t->shape);
-    if ((int64_t)n != have)
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "read of %zu elements from a tensor of %lld", n,
-                        (long long)have);
     if (!dev->has_data) {
         ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "the %s device computes no values", dev->name);
         return asc_hint(ctx, "use it for shapes and cost only; choose --device cpu or reference for numbers");
     }
     if (n == 0) return ASC_OK;
     asc_prof_mark m = asc_prof_begin(ctx);
-    dev->download(t->dtype, t->buf->data, host_dtype, out, (int64_t)n);
-    asc_prof_copy(ctx, m, "download", t->buf->bytes);
+    dev->download(t->dtype, (const char *)t->buf->data + dev->storage_bytes(t->dtype, first), host_dtype, out,
+                  (int64_t)n);
+    asc_prof_copy(ctx, m, "download", dev->storage_bytes(t->dtype, (int64_t)n));
     return ASC_OK;
+}
+
+static asc_status read_as(asc_ctx *ctx, asc_tensor *t, asc_dtype host_dtype, void *out, size_t n) {
+    asc_status st = asc_run(ctx, &t, 1);
+    if (st != ASC_OK) return st;
+    int64_t have = asc_shape_elems(&t->shape);
+    if ((int64_t)n != have)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "read of %zu elements from a tensor of %lld", n,
+                        (long long)have);
+    return read_part(ctx, t, 0, host_dtype, out, n);
+}
+
+asc_status asc_exec_read_part(asc_ctx *ctx, asc_tensor *t, int64_t first, double *out, size_t n) {
+    asc_status st = asc_run(ctx, &t, 1);
+    if (st != ASC_OK) return st;
+    int64_t have = asc_shape_elems(&t->shape);
+    if (first < 0 || first > have || n > (size_t)(have - first))
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "read of %zu elements from %lld on, of a tensor of %lld", n,
+                        (long long)first, (long long)have);
+    return read_part(ctx, t, first, ASC_DTYPE_F64, out, n);
 }
 
 asc_status asc_read_f32(asc_ctx *ctx, asc_tensor *t, float *out, size_t n) {

@@ -29,6 +29,7 @@ done:
 void asc_exec_on_record(asc_ctx *ctx, asc_tensor *t) {
     asc_runtime *rt = asc_runtime_of(ctx);
     if (rt->capturing) return; /* what is computed on the way would be fixed in the capture */
+    if (rt->pricing > 0) return;
     if (rt->eager) {
         if (asc_exec_cut(ctx, &t, 1, ASC_CUT_EAGER) != ASC_OK) {
             asc_fail_context(ctx, "%s%s%s", t->op->name, t->label != NULL ? " in " : "",

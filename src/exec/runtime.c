@@ -90,15 +90,24 @@ asc_status asc_ctx_create(const asc_ctx_options *opts, asc_ctx **out_ctx) {
     return st != ASC_OK ? st : st2;
 }
 
-/* Size classes: eight steps to each power of two, so at most 1/8 of a buffer is waste. */
+/* Size classes: eight steps to each power of two. Small buffers fill their class, so that the next one of it
+ * fits; large ones, which come back with the same shape or not at all, are of whole pages. */
 static int class_of(size_t bytes, size_t *rounded) {
+    enum { PAGE = 4096, LARGE = 1 << 18 };
     if (bytes < 256) bytes = 256;
     int log = 63 - __builtin_clzll((unsigned long long)(bytes - 1));
     size_t step = (size_t)1 << (log - 3);
     *rounded = (bytes + step - 1) & ~(step - 1);
     int k = 63 - __builtin_clzll((unsigned long long)*rounded);
     int c = (k - 8) * 8 + (int)((*rounded >> (k - 3)) & 7);
+    if (bytes >= LARGE) *rounded = (bytes + (PAGE - 1)) & ~(size_t)(PAGE - 1);
     return c < 0 ? 0 : c < ASC_BUF_CLASSES ? c : ASC_BUF_CLASSES - 1;
+}
+
+size_t asc_buffer_rounded(size_t bytes) {
+    size_t rounded;
+    (void)class_of(bytes, &rounded);
+    return rounded;
 }
 
 asc_buffer *asc_buffer_make(asc_ctx *ctx, asc_mem_tag tag, asc_dtype dtype, int64_t n) {

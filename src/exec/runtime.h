@@ -56,6 +56,7 @@ typedef struct asc_runtime {
     size_t n_capture_bounds, cap_capture_bounds;
     const char *capture_read; /* op whose value was read although a parameter decides it */
     bool in_cut;              /* a cut is running: recording inside it is a bug */
+    int pricing;              /* price.h: > 0 = ops are recorded, never run */
     /* queue bounds of the deferred mode, since the last cut */
     size_t pending_nodes;
     double pending_flops;
@@ -86,6 +87,8 @@ ASC_MUST_USE asc_status asc_capture_depends(asc_ctx *ctx, asc_tensor *const *ts,
 /* A buffer for n elements, reference count 1; from the cache when one fits. NULL when out of memory. */
 asc_buffer *asc_buffer_make(asc_ctx *ctx, asc_mem_tag tag, asc_dtype dtype, int64_t n);
 void asc_buffer_free(asc_ctx *ctx, asc_buffer *b); /* hook of the graph: back to the cache */
+/* What a buffer of so many bytes takes, before headers. */
+size_t asc_buffer_rounded(size_t bytes);
 /* Makes *block at least `bytes` large; contents are lost. */
 ASC_MUST_USE asc_status asc_block_reserve(asc_ctx *ctx, asc_mem_tag tag, void **block, size_t *have,
                                           size_t bytes);

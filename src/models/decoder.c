@@ -76,19 +76,26 @@ static asc_tensor *block(asc_decoder *d, const asc_decoder_run *run, int64_t l, 
     return at_site(run, ASC_SITE_BLOCK_OUT, l, x);
 }
 
-asc_tensor *asc_decoder_hidden(asc_decoder *d, const asc_decoder_run *run) {
-    asc_ctx *ctx = d->ctx;
-    asc_tensor *x = run->x;
+asc_tensor *asc_decoder_entry(asc_decoder *d, const asc_decoder_run *run) {
+    asc_tensor *x = at_site(run, ASC_SITE_EMBED, -1, run->x);
+    return d->cfg.family->embed_scale ? asc_scale(d->ctx, x, sqrt((double)d->cfg.d_model)) : x;
+}
+
+asc_tensor *asc_decoder_blocks(asc_decoder *d, const asc_decoder_run *run, int64_t first, int64_t end,
+                               asc_tensor *x) {
     if (x->poison != ASC_OK) return x;
     int64_t t = x->shape.dims[1], tail = run->tail > 0 ? run->tail : t;
-    x = at_site(run, ASC_SITE_EMBED, -1, x);
-    if (d->cfg.family->embed_scale) x = asc_scale(ctx, x, sqrt((double)d->cfg.d_model));
     asc_tensor *pos = positions(d, run->pos, t);
-    for (int64_t l = 0; l < d->cfg.n_layers; l++) {
+    for (int64_t l = first; l < end; l++) {
         bool cut = l == d->cfg.n_layers - 1 && !run->whole_last_block;
         x = block(d, run, l, x, pos, cut ? tail : t);
     }
-    return run->whole_last_block ? last_tokens(ctx, x, tail) : x;
+    return end == d->cfg.n_layers && run->whole_last_block ? last_tokens(d->ctx, x, tail) : x;
+}
+
+asc_tensor *asc_decoder_hidden(asc_decoder *d, const asc_decoder_run *run) {
+    if (run->x->poison != ASC_OK) return run->x;
+    return asc_decoder_blocks(d, run, 0, d->cfg.n_layers, asc_decoder_entry(d, run));
 }
 
 asc_tensor *asc_decoder_logits(asc_decoder *d, asc_tensor *hidden, asc_site_fn site, void *site_self) {

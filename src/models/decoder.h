@@ -91,7 +91,13 @@ typedef struct asc_decoder_run {
 } asc_decoder_run;
 
 asc_tensor *asc_decoder_embed(asc_decoder *d, const int32_t *ids, int64_t b, int64_t t); /* [B,T,D] */
-/* Residual stream after the last block: [B,tail,D]. */
+/* What enters the first block: [B,T,D]. */
+asc_tensor *asc_decoder_entry(asc_decoder *d, const asc_decoder_run *run);
+/* Blocks first .. end - 1 on the residual stream x [B,T,D]; run->x is not read. [B,tail,D] behind the last
+ * block, else [B,T,D]. The whole model in pieces is the same ops on the same values as in one. */
+asc_tensor *asc_decoder_blocks(asc_decoder *d, const asc_decoder_run *run, int64_t first, int64_t end,
+                               asc_tensor *x);
+/* Residual stream after the last block, entry and all blocks: [B,tail,D]. */
 asc_tensor *asc_decoder_hidden(asc_decoder *d, const asc_decoder_run *run);
 /* Final norm, head, soft cap of hidden [..,D] -> [..,V]. */
 asc_tensor *asc_decoder_logits(asc_decoder *d, asc_tensor *hidden, asc_site_fn site, void *site_self);

@@ -1,0 +1,307 @@
+/* blockwise.c - see blockwise.h.
+ *
+ * Pricing walks the same steps as running: a step's results are then stand-ins of the same shape, and what is
+ * held at every moment is added up. So what is predicted is what happens. Middle blocks are alike and priced
+ * once. */
+#include "blockwise.h"
+#include "exec.h"
+#include "grad.h"
+#include "ops.h"
+#include "target.h"
+
+typedef struct held {
+    asc_tensor *t; /* retained, a leaf with a value; NULL = not kept */
+    size_t bytes;  /* of its buffer */
+} held;
+
+/* One answer's way through the model. */
+typedef struct way {
+    asc_answer answer;
+    held *in; /* [L + 1]: what enters block l; the last one what leaves the model */
+    held g;   /* cotangent of what enters the block that comes next */
+    held f;   /* score [B] */
+} way;
+
+typedef struct catcher {
+    asc_decoder_site site;
+    int64_t layer;
+    asc_tensor *value;
+} catcher;
+
+typedef struct walk {
+    asc_job *j;
+    asc_tensor *x;
+    int64_t b, n_layers, keep_every;
+    bool at_site; /* the gradient ends at an inner value of block j->site_layer */
+    way ways[2];
+    size_t n_ways;
+    held out_f, out_g, out_act;
+    /* pricing */
+    bool pricing;
+    size_t now;             /* bytes held */
+    asc_price sum;          /* output_bytes: most ever held */
+    asc_price forward_once; /* of a middle block */
+    asc_price backward_once;
+    bool knows_forward, knows_backward;
+} walk;
+
+static asc_tensor *catch_site(void *self, asc_decoder_site site, int64_t layer, asc_tensor *value) {
+    catcher *c = self;
+    if (site == c->site && layer == c->layer && c->value == NULL) c->value = value;
+    return value;
+}
+
+static void let_go(walk *w, held *h) {
+    if (h->t == NULL) return;
+    w->now -= h->bytes;
+    asc_tensor_release(h->t);
+    *h = (held){0};
+}
+
+static void hold(walk *w, held *h, asc_tensor *t, bool counts) {
+    asc_tensor_retain(t);
+    let_go(w, h);
+    *h = (held){.t = t};
+    if (counts && w->pricing) h->bytes = asc_price_buffer(w->j->ctx, t->dtype, &t->shape);
+    w->now += h->bytes;
+}
+
+static void add_price(walk *w, const asc_price *p) {
+    asc_price *s = &w->sum;
+    if (p->arena_bytes > s->arena_bytes) s->arena_bytes = p->arena_bytes;
+    if (p->scratch_bytes > s->scratch_bytes) s->scratch_bytes = p->scratch_bytes;
+    if (w->now + p->output_bytes > s->output_bytes) s->output_bytes = w->now + p->output_bytes;
+    s->cost.flops += p->cost.flops;
+    s->cost.bytes_read += p->cost.bytes_read;
+    s->cost.bytes_written += p->cost.bytes_written;
+    s->seconds += p->seconds;
+}
+
+/* Ends a step's scope: its values ts become leaves held in to[]. once: where the price of a step of this kind
+ * is remembered, or NULL. */
+static asc_status finish(walk *w, asc_status st, asc_tensor **ts, held *const *to, size_t n,
+                         asc_price *once) {
+    asc_ctx *ctx = w->j->ctx;
+    asc_price p = {0};
+    if (st == ASC_OK) st = w->pricing ? asc_price_of(ctx, ts, n, &p) : asc_run(ctx, ts, n);
+    if (st == ASC_OK && w->pricing) add_price(w, &p);
+    if (st == ASC_OK && once != NULL) *once = p;
+    for (size_t i = 0; st == ASC_OK && i < n; i++) {
+        asc_tensor *t = ts[i];
+        bool made = t->op != NULL && t != w->x; /* else a leaf that someone holds already */
+        if (w->pricing && made) t = asc_price_leaf(ctx, t->dtype, t->shape);
+        if (asc_tensor_poisoned(t)) {
+            st = asc_graph_take_error(asc_graph_of(ctx));
+            break;
+        }
+        if (made && !w->pricing) asc_tensor_detach(t);
+        hold(w, to[i], t, made);
+    }
+    return asc_scope_close(ctx, st);
+}
+
+static bool is_middle(const walk *w, int64_t l) { return l > 0 && l < w->n_layers - 1; }
+
+/* Blocks l .. l of an answer on x, with a site hook if the gradient ends inside. The past is only recorded:
+ * nothing reads it behind this call. */
+static asc_tensor *record(walk *w, const way *v, int64_t l, asc_tensor *x, catcher *c) {
+    asc_job *j = w->j;
+    asc_decoder_run run;
+    asc_kv *past;
+    asc_status st =
+        asc_answer_run(j, w->b, &v->answer, l, l + 1, w->at_site ? catch_site : NULL, c, &run, &past);
+    asc_tensor *y = st == ASC_OK ? asc_decoder_blocks(&j->m->decoder, &run, l, l + 1, x)
+                                 : asc_graph_poison(asc_graph_of(j->ctx));
+    asc_free(j->ctx, past);
+    return y;
+}
+
+/* What enters block 0. */
+static asc_tensor *entry(walk *w, const way *v) {
+    asc_decoder_run run = {.x = asc_answer_join(w->j, w->x, &v->answer)};
+    return run.x->poison != ASC_OK ? run.x : asc_decoder_entry(&w->j->m->decoder, &run);
+}
+
+static asc_status forward(walk *w, way *v, int64_t l) {
+    asc_ctx *ctx = w->j->ctx;
+    catcher none = {.layer = -2};
+    held *to = &v->in[l + 1];
+    asc_status st = asc_poll_cancel(ctx);
+    if (st != ASC_OK) return st;
+    asc_scope_begin(ctx);
+    if (w->pricing && is_middle(w, l) && w->knows_forward) {
+        add_price(w, &w->forward_once);
+        asc_tensor *t = asc_price_leaf(ctx, ASC_DTYPE_F32, v->in[l].t->shape);
+        if (!asc_tensor_poisoned(t)) hold(w, to, t, true);
+        return asc_scope_close(ctx, ASC_OK);
+    }
+    asc_tensor *y = record(w, v, l, l == 0 ? entry(w, v) : v->in[l].t, &none);
+    st = finish(w, st, &y, &to, 1, is_middle(w, l) ? &w->forward_once : NULL);
+    w->knows_forward = w->knows_forward || is_middle(w, l);
+    return st;
+}
+
+/* From the scalar to what left the last block; sign: -1 for the contrast. */
+static asc_status head(walk *w, way *v, double sign) {
+    asc_ctx *ctx = w->j->ctx;
+    asc_scope_begin(ctx);
+    asc_tensor *hidden = v->in[w->n_layers].t, *g = NULL, *f = asc_answer_score(w->j, hidden, &v->answer);
+    asc_tensor *seed = asc_full(ctx, ASC_SHAPE(w->b), 1.0);
+    if (sign < 0.0) seed = asc_neg(ctx, seed);
+    asc_grad(ctx, f, seed, &hidden, 1, &g);
+    asc_tensor *ts[2] = {f, g};
+    held *to[2] = {&v->f, &v->g};
+    asc_status st = finish(w, ASC_OK, ts, to, 2, NULL);
+    let_go(w, &v->in[w->n_layers]);
+    return st;
+}
+
+/* Runs block l again, and the gradient through it. */
+static asc_status backward(walk *w, way *v, int64_t l) {
+    asc_job *j = w->j;
+    asc_ctx *ctx = j->ctx;
+    catcher c = {.site = j->site, .layer = j->site_layer};
+    bool ends = w->at_site && l == j->site_layer;
+    asc_status st = asc_poll_cancel(ctx);
+    if (st != ASC_OK) return st;
+    asc_scope_begin(ctx);
+    if (w->pricing && is_middle(w, l) && !ends && w->knows_backward) {
+        add_price(w, &w->backward_once);
+        asc_tensor *t = asc_price_leaf(ctx, ASC_DTYPE_F32, v->in[l].t->shape);
+        if (!asc_tensor_poisoned(t)) hold(w, &v->g, t, true);
+        let_go(w, &v->in[l]);
+        return asc_scope_close(ctx, ASC_OK);
+    }
+    asc_tensor *y = record(w, v, l, v->in[l].t, &c), *g = NULL, *at = ends ? c.value : v->in[l].t;
+    if (at == NULL) at = v->in[l].t; /* only after an error, which finish returns */
+    asc_grad(ctx, y, v->g.t, &at, 1, &g);
+    asc_tensor *ts[2] = {g, at};
+    held *to[2] = {ends ? &w->out_g : &v->g, &w->out_act};
+    bool memo = is_middle(w, l) && !ends;
+    st = finish(w, ASC_OK, ts, to, ends ? 2 : 1, memo ? &w->backward_once : NULL);
+    w->knows_backward = w->knows_backward || memo;
+    let_go(w, &v->in[l]);
+    return st;
+}
+
+/* Through block 0 and what lies before it, of both answers at once: the sum of their gradients is then made
+ * in the order of the plain way. */
+static asc_status root(walk *w) {
+    asc_job *j = w->j;
+    asc_ctx *ctx = j->ctx;
+    catcher c = {.site = j->site, .layer = j->site_layer};
+    asc_tensor *y[2], *seed[2], *g = NULL;
+    asc_scope_begin(ctx);
+    for (size_t k = 0; k < w->n_ways; k++) {
+        y[k] = record(w, &w->ways[k], 0, entry(w, &w->ways[k]), &c);
+        seed[k] = w->ways[k].g.t;
+    }
+    asc_tensor *at = w->at_site && c.value != NULL ? c.value : w->x;
+    asc_grad(ctx, w->n_ways == 1 ? y[0] : asc_concat(ctx, y, 2, 1),
+             w->n_ways == 1 ? seed[0] : asc_concat(ctx, seed, 2, 1), &at, 1, &g);
+    asc_tensor *ts[2] = {g, at};
+    held *to[2] = {&w->out_g, &w->out_act};
+    return finish(w, ASC_OK, ts, to, 2, NULL);
+}
+
+/* Is what enters block l kept from the first run? The last group of blocks is always whole. */
+static bool keeps(const walk *w, int64_t l) {
+    return l % w->keep_every == 0 || l >= (w->n_layers - 1) / w->keep_every * w->keep_every;
+}
+
+/* Forwards from block `first`, whose input is held (or is 0), until what enters block `end` is. */
+static asc_status run_to(walk *w, way *v, int64_t first, int64_t end, bool keep_all) {
+    asc_status st = ASC_OK;
+    for (int64_t l = first; st == ASC_OK && l < end; l++) {
+        st = forward(w, v, l);
+        if (l > first && !keep_all && !keeps(w, l)) let_go(w, &v->in[l]);
+    }
+    return st;
+}
+
+static asc_status one_way(walk *w, way *v, double sign) {
+    int64_t stop = w->at_site && w->j->site_layer > 0 ? w->j->site_layer : 1;
+    asc_status st = run_to(w, v, 0, w->n_layers, false);
+    if (st == ASC_OK) st = head(w, v, sign);
+    for (int64_t l = w->n_layers - 1; st == ASC_OK && l >= stop; l--) {
+        int64_t from = l;
+        while (from > 0 && v->in[from].t == NULL) from--;
+        st = run_to(w, v, from, l, true);
+        if (st == ASC_OK) st = backward(w, v, l);
+    }
+    return st;
+}
+
+/* f: of the target, less that of the contrast. */
+static asc_status combine(walk *w) {
+    asc_ctx *ctx = w->j->ctx;
+    asc_scope_begin(ctx);
+    asc_tensor *f =
+        w->n_ways == 1 ? w->ways[0].f.t : asc_sub(ctx, w->ways[0].f.t, w->ways[1].f.t);
+    held *to = &w->out_f;
+    return finish(w, ASC_OK, &f, &to, 1, NULL);
+}
+
+static asc_status go(walk *w) {
+    asc_job *j = w->j;
+    asc_answer answers[2];
+    asc_status st = ASC_OK;
+    w->n_ways = asc_job_answers(j, answers);
+    w->b = w->x->shape.dims[0];
+    w->n_layers = j->m->decoder.cfg.n_layers;
+    w->at_site = j->site != ASC_SITE_EMBED;
+    for (size_t k = 0; k < w->n_ways; k++) {
+        w->ways[k].answer = answers[k];
+        w->ways[k].in = asc_calloc(j->ctx, ASC_MEM_GENERAL, (size_t)w->n_layers + 1, sizeof(held));
+        if (w->ways[k].in == NULL) return ASC_RESOURCE_EXHAUSTED;
+    }
+    for (size_t k = 0; st == ASC_OK && k < w->n_ways; k++) st = one_way(w, &w->ways[k], k == 0 ? 1.0 : -1.0);
+    if (st == ASC_OK) st = combine(w);
+    return st == ASC_OK && w->out_g.t == NULL ? root(w) : st;
+}
+
+static void deinit(walk *w) {
+    for (size_t k = 0; k < 2; k++) {
+        way *v = &w->ways[k];
+        for (int64_t l = 0; v->in != NULL && l <= w->n_layers; l++) let_go(w, &v->in[l]);
+        asc_free(w->j->ctx, v->in);
+        let_go(w, &v->g);
+        let_go(w, &v->f);
+    }
+}
+
+asc_status asc_blockwise_gradient(asc_job *j, asc_tensor *x, size_t keep_every, asc_tensor **out_f,
+                                  asc_tensor **out_g, asc_tensor **out_act) {
+    walk w = {.j = j, .x = x, .keep_every = (int64_t)keep_every};
+    *out_f = *out_g = NULL;
+    if (out_act != NULL) *out_act = NULL;
+    asc_status st = asc_run(j->ctx, &x, 1);
+    if (st == ASC_OK) st = go(&w);
+    deinit(&w);
+    if (st == ASC_OK) {
+        *out_f = w.out_f.t;
+        *out_g = w.out_g.t;
+        if (out_act != NULL) *out_act = w.out_act.t;
+    } else {
+        let_go(&w, &w.out_f);
+        let_go(&w, &w.out_g);
+    }
+    if (st != ASC_OK || out_act == NULL) let_go(&w, &w.out_act);
+    return st;
+}
+
+asc_status asc_blockwise_price(asc_job *j, size_t b, size_t p, size_t keep_every, asc_price *out) {
+    asc_ctx *ctx = j->ctx;
+    walk w = {.j = j, .keep_every = (int64_t)keep_every, .pricing = true};
+    asc_scope_begin(ctx);
+    asc_price_begin(ctx);
+    w.x = asc_price_leaf(ctx, ASC_DTYPE_F32, ASC_SHAPE((int64_t)b, (int64_t)p, j->m->decoder.cfg.d_model));
+    asc_status st = asc_tensor_poisoned(w.x) ? asc_graph_take_error(asc_graph_of(ctx)) : go(&w);
+    deinit(&w);
+    let_go(&w, &w.out_f);
+    let_go(&w, &w.out_g);
+    let_go(&w, &w.out_act);
+    asc_price_end(ctx);
+    *out = w.sum;
+    return asc_scope_close(ctx, st);
+}

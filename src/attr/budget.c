@@ -1,0 +1,181 @@
+/* budget.c - see budget.h. Every prediction is that of the very programs that run afterwards: they are planned
+ * with stand-ins for their inputs, and kept. */
+#include "budget.h"
+#include "blockwise.h"
+#include "exec.h"
+#include "target.h"
+
+/* Rows a batch needs before a wider one stops paying (docs/SPEED.md, GEMM): more only makes the plan larger.
+ */
+enum { ENOUGH_ROWS = 512 };
+static const size_t DEFAULT_MEMORY = (size_t)400 << 20;
+
+size_t asc_job_limit(const asc_job *j) {
+    return j->req->memory_bytes > 0 ? j->req->memory_bytes : DEFAULT_MEMORY;
+}
+
+static size_t plus(size_t a, size_t b) {
+    size_t sum;
+    return asc_add_size(a, b, &sum) ? sum : SIZE_MAX;
+}
+
+static size_t total(const asc_price *p) {
+    return plus(plus(p->arena_bytes, p->scratch_bytes), p->output_bytes);
+}
+
+/* Largest blocks of a sequence of programs; outputs of the second come on top of those held. */
+static void then(asc_price *sum, const asc_price *next, size_t held) {
+    if (next->arena_bytes > sum->arena_bytes) sum->arena_bytes = next->arena_bytes;
+    if (next->scratch_bytes > sum->scratch_bytes) sum->scratch_bytes = next->scratch_bytes;
+    if (plus(held, next->output_bytes) > sum->output_bytes) sum->output_bytes = plus(held, next->output_bytes);
+    sum->cost.flops += next->cost.flops;
+    sum->cost.bytes_read += next->cost.bytes_read;
+    sum->cost.bytes_written += next->cost.bytes_written;
+    sum->seconds += next->seconds;
+}
+
+/* The points of a path, made by themselves and held, and what becomes of the gradient there. */
+static asc_status around_blocks(asc_job *j, asc_tensor *const *leaves, asc_price *before, asc_price *after) {
+    asc_ctx *ctx = j->ctx;
+    asc_tensor *points = asc_record_points(j, leaves[0], leaves[1], leaves[2]);
+    asc_status st = asc_price_of(ctx, &points, 1, before);
+    if (st != ASC_OK) return st;
+    asc_tensor *grad = asc_price_leaf(ctx, ASC_DTYPE_F32, points->shape),
+               *parts = asc_record_parts(j, grad, leaves[0], leaves[1]);
+    return asc_price_of(ctx, &parts, 1, after);
+}
+
+static asc_status need_blocks(asc_job *j, asc_pass_kind kind, size_t len, size_t b, size_t keep_every,
+                              asc_tensor *const *leaves, asc_price *out) {
+    asc_ctx *ctx = j->ctx;
+    asc_price before = {0}, after = {0}, walk;
+    asc_status st = ASC_OK;
+    *out = (asc_price){0};
+    if (kind == ASC_PASS_PATH) {
+        st = around_blocks(j, leaves, &before, &after);
+    } else {
+        asc_tensor *x = asc_record_prompts(j, leaves[0]);
+        st = asc_price_of(ctx, &x, 1, &before);
+    }
+    if (st == ASC_OK) st = asc_blockwise_price(j, b, len, keep_every, &walk);
+    if (st != ASC_OK) return st;
+    then(out, &before, 0);
+    then(out, &walk, before.output_bytes);
+    then(out, &after, plus(before.output_bytes, before.output_bytes));
+    return ASC_OK;
+}
+
+static asc_status need_plain(asc_job *j, asc_pass_kind kind, asc_tensor *const *leaves, asc_price *out) {
+    bool path = kind == ASC_PASS_POINTS || kind == ASC_PASS_PATH,
+         backward = kind == ASC_PASS_PATH || kind == ASC_PASS_GRADIENT;
+    asc_tensor *x = path ? asc_record_points(j, leaves[0], leaves[1], leaves[2])
+                         : asc_record_prompts(j, leaves[0]),
+               *ts[3] = {NULL, NULL, NULL};
+    ts[0] = asc_record_scalar(j, x, backward ? &ts[1] : NULL, &ts[2]);
+    if (kind == ASC_PASS_PATH) ts[1] = asc_record_parts(j, ts[1], leaves[0], leaves[1]);
+    size_t n = kind == ASC_PASS_GRADIENT ? 3 : backward ? 2 : 1;
+    return asc_price_of(j->ctx, ts, n, out);
+}
+
+asc_status asc_job_need(asc_job *j, asc_pass_kind kind, size_t len, size_t b, size_t keep_every,
+                        asc_price *out) {
+    asc_ctx *ctx = j->ctx;
+    int64_t n = (int64_t)b, p = (int64_t)len, d = j->m->decoder.cfg.d_model;
+    asc_tensor *leaves[3];
+    size_t held = 0;
+    asc_scope_begin(ctx);
+    asc_price_begin(ctx);
+    if (kind == ASC_PASS_VALUES || kind == ASC_PASS_GRADIENT) {
+        leaves[0] = asc_price_leaf(ctx, ASC_DTYPE_I32, ASC_SHAPE(n, p));
+        leaves[1] = leaves[2] = leaves[0];
+        held = asc_price_buffer(ctx, ASC_DTYPE_I32, &leaves[0]->shape);
+    } else {
+        asc_shape rows = ASC_SHAPE(p, d);
+        leaves[0] = asc_price_leaf(ctx, ASC_DTYPE_F32, rows);
+        leaves[1] = asc_price_leaf(ctx, ASC_DTYPE_F32, rows);
+        leaves[2] = asc_price_leaf(ctx, ASC_DTYPE_F32, ASC_SHAPE(n, 1, 1));
+        held = 2 * asc_price_buffer(ctx, ASC_DTYPE_F32, &rows);
+    }
+    asc_status st = keep_every > 0 ? need_blocks(j, kind, len, b, keep_every, leaves, out)
+                                   : need_plain(j, kind, leaves, out);
+    asc_price_end(ctx);
+    out->output_bytes = plus(out->output_bytes, held);
+    return asc_scope_close(ctx, st);
+}
+
+/* The smallest plan for one prompt over all ways to keep the blocks' inputs. */
+static asc_status least(asc_job *j, asc_pass_kind kind, size_t len, size_t *keep_every, size_t *bytes) {
+    size_t n_layers = (size_t)j->m->decoder.cfg.n_layers;
+    *bytes = SIZE_MAX;
+    for (size_t k = 2; k < n_layers; k++) {
+        asc_price p;
+        asc_status st = asc_job_need(j, kind, len, 1, k, &p);
+        if (st != ASC_OK) return st;
+        if (total(&p) < *bytes) {
+            *bytes = total(&p);
+            *keep_every = k;
+        }
+        if (k * k > 4 * n_layers) break; /* it only grows from about the root on */
+    }
+    return ASC_OK;
+}
+
+/* How many prompts fit `room` bytes in this way, when one takes `one`; their bytes. */
+static asc_status fit(asc_job *j, asc_pass_kind kind, size_t len, size_t want, size_t room, size_t one,
+                      asc_way *way, size_t *bytes) {
+    asc_price two;
+    size_t most = (ENOUGH_ROWS + len - 1) / len;
+    if (most > want) most = want;
+    way->batch = 1;
+    *bytes = one;
+    if (most < 2) return ASC_OK;
+    asc_status st = asc_job_need(j, kind, len, 2, way->keep_every, &two);
+    if (st != ASC_OK) return st;
+    size_t per = total(&two) > one ? total(&two) - one : 1, more = (room - one) / per;
+    way->batch = more < most - 1 ? 1 + more : most;
+    /* equal batches: 17 prompts at 16 a batch run as 9 + 8 */
+    size_t rounds = (want + way->batch - 1) / way->batch;
+    way->batch = (want + rounds - 1) / rounds;
+    *bytes = one + (way->batch - 1) * per;
+    return ASC_OK;
+}
+
+static asc_status too_small(asc_job *j, size_t len, size_t least_bytes) {
+    size_t bytes = plus(asc_price_base(j->ctx), least_bytes);
+    ASC_FAIL(j->ctx, ASC_RESOURCE_EXHAUSTED, "one prompt of %zu tokens needs %zu bytes; the bound is %zu", len,
+             bytes, asc_job_limit(j));
+    return asc_hint(j->ctx, "raise --memory to at least %zuM", (bytes >> 20) + 1);
+}
+
+static size_t room_of(const asc_job *j) {
+    size_t base = asc_price_base(j->ctx), limit = asc_job_limit(j);
+    return limit > base ? limit - base : 0;
+}
+
+asc_status asc_job_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t want, asc_way *out) {
+    asc_price p;
+    size_t one, bytes = 0, smallest;
+    bool backward = kind == ASC_PASS_PATH || kind == ASC_PASS_GRADIENT;
+    *out = (asc_way){.batch = 1};
+    asc_status st = asc_job_need(j, kind, len, 1, 0, &p);
+    if (st != ASC_OK) return st;
+    one = smallest = total(&p);
+    if (one > room_of(j) && backward) {
+        st = asc_job_need(j, kind, len, 1, 1, &p);
+        if (st != ASC_OK) return st;
+        out->keep_every = 1;
+        one = total(&p);
+        if (one < smallest) smallest = one;
+    }
+    if (one > room_of(j) && backward) {
+        st = least(j, kind, len, &out->keep_every, &one);
+        if (st != ASC_OK) return st;
+        if (one < smallest) smallest = one;
+    }
+    if (one > room_of(j)) return too_small(j, len, smallest);
+    st = fit(j, kind, len, want, room_of(j), one, out, &bytes);
+    if (st != ASC_OK) return st;
+    bytes = plus(bytes, asc_price_base(j->ctx));
+    if (bytes > j->r->predicted_peak_bytes) j->r->predicted_peak_bytes = bytes;
+    return ASC_OK;
+}

@@ -1,0 +1,31 @@
+/* budget.h - what a job needs, and how it is run so that it stays under its bound: how many prompts go
+ * together, and whether gradients go block by block. */
+#ifndef ASC_BUDGET_H
+#define ASC_BUDGET_H
+
+#include "method.h"
+#include "price.h"
+
+typedef enum asc_pass_kind {
+    ASC_PASS_VALUES,  /* forwards only, prompts given as ids */
+    ASC_PASS_POINTS,  /* forwards only, at points between two rows of embeddings */
+    ASC_PASS_PATH,    /* the same, forwards and backwards */
+    ASC_PASS_GRADIENT /* one prompt, forwards and backwards, at the job's site */
+} asc_pass_kind;
+
+/* How passes of a kind are run: asc_job_batch's answer. */
+typedef struct asc_way {
+    size_t batch;      /* prompts a pass */
+    size_t keep_every; /* 0 = one program; else blockwise.h */
+} asc_way;
+
+/* The bound in bytes on everything that is allocated; the mapped model file is not. */
+size_t asc_job_limit(const asc_job *j);
+/* One pass over b prompts of `len` tokens: without running it. */
+ASC_MUST_USE asc_status asc_job_need(asc_job *j, asc_pass_kind kind, size_t len, size_t b, size_t keep_every,
+                                     asc_price *out);
+/* The best way to run `want` prompts of `len` tokens; notes the predicted peak in the result.
+ * RESOURCE_EXHAUSTED naming the least bound that would do. */
+ASC_MUST_USE asc_status asc_job_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t want, asc_way *out);
+
+#endif

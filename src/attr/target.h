@@ -1,0 +1,32 @@
+/* target.h - the parts of the explained scalar, for whoever runs the model in pieces. The scalar is the score
+ * of the target's tokens, less that of the contrast's when there is one. */
+#ifndef ASC_TARGET_H
+#define ASC_TARGET_H
+
+#include "method.h"
+
+typedef struct asc_answer {
+    const int32_t *ids; /* borrowed */
+    size_t n;
+} asc_answer;
+
+/* The target and, if there is one, the contrast; how many. */
+size_t asc_job_answers(const asc_job *j, asc_answer out[2]);
+/* x [B,P,D] followed by all tokens of the answer but the last: [B,P+n-1,D]; x itself when that is none. */
+asc_tensor *asc_answer_join(asc_job *j, asc_tensor *x, const asc_answer *s);
+/* How blocks first .. end - 1 are run for an answer to B prompts; out->x is the caller's to set. *out_past is
+ * to be freed with asc_free behind the last use of *out, in any case. */
+ASC_MUST_USE asc_status asc_answer_run(asc_job *j, int64_t b, const asc_answer *s, int64_t first, int64_t end,
+                                       asc_site_fn site, void *self, asc_decoder_run *out, asc_kv **out_past);
+/* The score of the answer given what leaves the last block for its rows, [B,n,D] -> [B]. */
+asc_tensor *asc_answer_score(asc_job *j, asc_tensor *hidden, const asc_answer *s);
+
+/* The ops of one pass. ids: i32 [B,P]; points [B,P,D] at a [B,1,1] between the rows x0 and x [P,D]. */
+asc_tensor *asc_record_prompts(asc_job *j, asc_tensor *ids);
+asc_tensor *asc_record_points(asc_job *j, asc_tensor *x, asc_tensor *x0, asc_tensor *a);
+/* Sum over the width of gradient [B,P,D] times (x - x0). */
+asc_tensor *asc_record_parts(asc_job *j, asc_tensor *grad, asc_tensor *x, asc_tensor *x0);
+/* Scalar y of embeddings x; its gradient at x, or at the job's site; the value there. grad may be NULL. */
+asc_tensor *asc_record_scalar(asc_job *j, asc_tensor *x, asc_tensor **grad, asc_tensor **act);
+
+#endif

@@ -1,0 +1,67 @@
+/* price.c - see price.h. */
+#include "price.h"
+#include "cache.h"
+
+enum { BLOCK_OVERHEAD = 256 }; /* headers of a buffer: the block's, its record's */
+
+void asc_price_begin(asc_ctx *ctx) { asc_runtime_of(ctx)->pricing++; }
+void asc_price_end(asc_ctx *ctx) { asc_runtime_of(ctx)->pricing--; }
+
+asc_tensor *asc_price_leaf(asc_ctx *ctx, asc_dtype dtype, asc_shape shape) {
+    asc_graph *g = asc_graph_of(ctx);
+    asc_buffer *b = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *b);
+    asc_tensor *t = b != NULL ? asc_graph_node(g) : NULL;
+    if (t == NULL) {
+        asc_free(ctx, b);
+        return asc_graph_poison(g);
+    }
+    *b = (asc_buffer){.refs = 1, .dtype = dtype, .elems = asc_shape_elems(&shape), .borrowed = true};
+    t->dtype = dtype;
+    t->shape = shape;
+    t->buf = b;
+    return t;
+}
+
+size_t asc_price_buffer(const asc_ctx *ctx, asc_dtype dtype, const asc_shape *shape) {
+    const asc_device *dev = asc_exec_device(ctx);
+    if (!dev->has_data) return 0;
+    size_t bytes = asc_buffer_rounded(dev->storage_bytes(dtype, asc_shape_elems(shape)));
+    return bytes > SIZE_MAX - BLOCK_OVERHEAD ? SIZE_MAX : bytes + BLOCK_OVERHEAD;
+}
+
+static size_t add(size_t a, size_t b) {
+    size_t sum;
+    return asc_add_size(a, b, &sum) ? sum : SIZE_MAX;
+}
+
+asc_status asc_price_of(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_price *out) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    const asc_cut_room *r = &rt->room;
+    asc_plan plan;
+    *out = (asc_price){0};
+    asc_status st = asc_exec_price(ctx, ts, n, &plan);
+    if (st != ASC_OK) return st;
+    out->cost = plan.cost;
+    out->scratch_bytes = rt->device->has_data ? plan.scratch_bytes : 0;
+    if (!rt->eager) {
+        out->arena_bytes = rt->device->has_data ? plan.arena_bytes : 0;
+        for (size_t i = 0; i < r->n_outs; i++) {
+            const asc_tensor *t = r->outs[i].tensor;
+            if (t->buf == NULL)
+                out->output_bytes = add(out->output_bytes, asc_price_buffer(ctx, t->dtype, &t->shape));
+        }
+        return ASC_OK;
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        const asc_tensor *t = r->nodes[i];
+        if (t->buf == NULL)
+            out->output_bytes = add(out->output_bytes, asc_price_buffer(ctx, t->dtype, &t->shape));
+    }
+    return ASC_OK;
+}
+
+size_t asc_price_base(const asc_ctx *ctx) {
+    const asc_runtime *rt = asc_runtime_of(ctx);
+    size_t idle = rt->cached_bytes + rt->arena_bytes + rt->scratch_bytes, live = ctx->mem.live_total;
+    return live > idle ? live - idle : 0;
+}

@@ -1,0 +1,28 @@
+/* price.h - what recorded ops would need, without running them. */
+#ifndef ASC_PRICE_H
+#define ASC_PRICE_H
+
+#include "exec.h"
+
+typedef struct asc_price {
+    size_t arena_bytes;   /* temporaries: one block, kept between cuts */
+    size_t scratch_bytes; /* of the device: one block, kept between cuts */
+    size_t output_bytes;  /* of buffers made by the run, and held until their tensors end */
+    asc_cost cost;
+    double seconds; /* by the machine's rates, see asc_rates; 0 = unknown */
+} asc_price;
+
+/* Between the two, recorded ops are not run, not even in eager mode; leaves may be stand-ins. Calls nest. */
+void asc_price_begin(asc_ctx *ctx);
+void asc_price_end(asc_ctx *ctx);
+/* A leaf that has a shape and no value: programs that read it can be priced, never run. */
+asc_tensor *asc_price_leaf(asc_ctx *ctx, asc_dtype dtype, asc_shape shape);
+/* What computing ts would need. In eager mode every op's result is held until its scope ends, so all of them
+ * count as outputs. */
+ASC_MUST_USE asc_status asc_price_of(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_price *out);
+/* What a buffer for a tensor of this type and shape takes from the allocator. */
+size_t asc_price_buffer(const asc_ctx *ctx, asc_dtype dtype, const asc_shape *shape);
+/* What is live now apart from blocks and buffers that the next cut uses again. */
+size_t asc_price_base(const asc_ctx *ctx);
+
+#endif
