@@ -236,8 +236,7 @@ static asc_status one_way(walk *w, way *v, double sign) {
 static asc_status combine(walk *w) {
     asc_ctx *ctx = w->j->ctx;
     asc_scope_begin(ctx);
-    asc_tensor *f =
-        w->n_ways == 1 ? w->ways[0].f.t : asc_sub(ctx, w->ways[0].f.t, w->ways[1].f.t);
+    asc_tensor *f = w->n_ways == 1 ? w->ways[0].f.t : asc_sub(ctx, w->ways[0].f.t, w->ways[1].f.t);
     held *to = &w->out_f;
     return finish(w, ASC_OK, &f, &to, 1, NULL);
 }

@@ -1,5 +1,5 @@
-/* budget.c - see budget.h. Every prediction is that of the very programs that run afterwards: they are planned
- * with stand-ins for their inputs, and kept. */
+/* budget.c - see budget.h. Every prediction is that of the very programs that run afterwards: they are
+ * planned with stand-ins for their inputs, and kept. */
 #include "budget.h"
 #include "blockwise.h"
 #include "exec.h"
@@ -27,7 +27,8 @@ static size_t total(const asc_price *p) {
 static void then(asc_price *sum, const asc_price *next, size_t held) {
     if (next->arena_bytes > sum->arena_bytes) sum->arena_bytes = next->arena_bytes;
     if (next->scratch_bytes > sum->scratch_bytes) sum->scratch_bytes = next->scratch_bytes;
-    if (plus(held, next->output_bytes) > sum->output_bytes) sum->output_bytes = plus(held, next->output_bytes);
+    if (plus(held, next->output_bytes) > sum->output_bytes)
+        sum->output_bytes = plus(held, next->output_bytes);
     sum->cost.flops += next->cost.flops;
     sum->cost.bytes_read += next->cost.bytes_read;
     sum->cost.bytes_written += next->cost.bytes_written;
@@ -142,8 +143,8 @@ static asc_status fit(asc_job *j, asc_pass_kind kind, size_t len, size_t want, s
 
 static asc_status too_small(asc_job *j, size_t len, size_t least_bytes) {
     size_t bytes = plus(asc_price_base(j->ctx), least_bytes);
-    ASC_FAIL(j->ctx, ASC_RESOURCE_EXHAUSTED, "one prompt of %zu tokens needs %zu bytes; the bound is %zu", len,
-             bytes, asc_job_limit(j));
+    ASC_FAIL(j->ctx, ASC_RESOURCE_EXHAUSTED, "one prompt of %zu tokens needs %zu bytes; the bound is %zu",
+             len, bytes, asc_job_limit(j));
     return asc_hint(j->ctx, "raise --memory to at least %zuM", (bytes >> 20) + 1);
 }
 

@@ -181,7 +181,8 @@ static asc_status price_only(asc_job *j) {
     asc_way way;
     j->method->price(j, &forward, &gradient);
     forward += 1.0; /* the model's own next token */
-    asc_status st = asc_job_batch(j, gradient > 0.0 ? ASC_PASS_PATH : ASC_PASS_VALUES, r->n_prompt, (size_t)fmax(forward, gradient), &way);
+    asc_status st = asc_job_batch(j, gradient > 0.0 ? ASC_PASS_PATH : ASC_PASS_VALUES, r->n_prompt,
+                                  (size_t)fmax(forward, gradient), &way);
     if (st != ASC_OK) return st;
     double tokens = (double)(r->n_prompt + r->n_target + r->n_versus) - 1.0;
     double n = (double)j->m->info.n_params_blocks,

@@ -32,8 +32,8 @@ asc_tensor *asc_answer_join(asc_job *j, asc_tensor *x, const asc_answer *s) {
     int64_t b = x->shape.dims[0];
     if (s->n < 2 || x->poison != ASC_OK) return x;
     size_t m = s->n - 1, bytes;
-    int32_t *rep = asc_mul_size((size_t)b, m, &bytes) ? asc_calloc(ctx, ASC_MEM_GENERAL, bytes, sizeof *rep)
-                                                      : NULL;
+    int32_t *rep =
+        asc_mul_size((size_t)b, m, &bytes) ? asc_calloc(ctx, ASC_MEM_GENERAL, bytes, sizeof *rep) : NULL;
     if (rep == NULL) return asc_graph_poison(asc_graph_of(ctx));
     for (int64_t i = 0; i < b; i++) memcpy(rep + (size_t)i * m, s->ids, m * sizeof *rep);
     asc_tensor *parts[2] = {x, asc_job_embed(j, rep, b, (int64_t)m)};
@@ -75,7 +75,8 @@ asc_tensor *asc_answer_score(asc_job *j, asc_tensor *hidden, const asc_answer *s
 static asc_tensor *score_of(asc_job *j, asc_tensor *x, const asc_answer *s, asc_site_fn site, void *self) {
     asc_decoder_run run;
     asc_kv *past;
-    if (asc_answer_run(j, x->shape.dims[0], s, 0, j->m->decoder.cfg.n_layers, site, self, &run, &past) != ASC_OK)
+    if (asc_answer_run(j, x->shape.dims[0], s, 0, j->m->decoder.cfg.n_layers, site, self, &run, &past) !=
+        ASC_OK)
         return asc_graph_poison(asc_graph_of(j->ctx));
     run.x = asc_answer_join(j, x, s);
     asc_tensor *hidden = asc_decoder_hidden(&j->m->decoder, &run);

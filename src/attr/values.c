@@ -1,5 +1,5 @@
-/* values.c - values of many prompts, in batches that fit the memory bound (budget.h); the floating-point error
- * model. */
+/* values.c - values of many prompts, in batches that fit the memory bound (budget.h); the floating-point
+ * error model. */
 #include "ascribe/precision.h"
 #include "budget.h"
 #include "exec.h"

@@ -93,8 +93,8 @@ asc_status asc_exec_read_part(asc_ctx *ctx, asc_tensor *t, int64_t first, double
     if (st != ASC_OK) return st;
     int64_t have = asc_shape_elems(&t->shape);
     if (first < 0 || first > have || n > (size_t)(have - first))
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "read of %zu elements from %lld on, of a tensor of %lld", n,
-                        (long long)first, (long long)have);
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "read of %zu elements from %lld on, of a tensor of %lld",
+                        n, (long long)first, (long long)have);
     return read_part(ctx, t, first, ASC_DTYPE_F64, out, n);
 }
 
