@@ -26,6 +26,8 @@ typedef struct asc_pass_env {
     bool rows_depend;    /* the bits of a matrix product's row depend on the number of rows */
     bool fuses;          /* the device runs fused regions */
     size_t memory_bytes; /* bound of the plan's arena for checkpointing; 0 = none */
+    size_t *arena_bytes; /* NULL, or set by checkpoint to the arena of what it made: above memory_bytes when
+                            that cannot be met, and then the least that can be reached */
     uint64_t off;        /* bit i: pass i of the table does not run */
     /* How much each pass did, for reports: nodes removed, moved or fused. NULL = not wanted; else
      * [asc_n_passes] */
