@@ -7,10 +7,11 @@
 #include "exe.h"
 
 /* ---- keys ----
- * Head: passes that are off; device, instruction set and threads; number of nodes and outputs.
- * A node: one word of small numbers (below), its inputs two to a word, its shape, its integer attributes up
- * to the last one that is not 0, the bits of its hashed float attributes likewise. Then the outputs. */
-enum { ASC_KEY_HEAD = 3 };
+ * Head: passes that are off; device, instruction set and threads; number of nodes and outputs; bound of
+ * temporaries. A node: one word of small numbers (below), its inputs two to a word, its shape, its integer
+ * attributes up to the last one that is not 0, the bits of its hashed float attributes likewise. Then the
+ * outputs. */
+enum { ASC_KEY_HEAD = 4 };
 typedef struct asc_key_node {
     int opcode; /* -1 = input */
     int n_in;

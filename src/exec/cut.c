@@ -125,6 +125,7 @@ static asc_status write_key(asc_ctx *ctx, asc_cut_room *r, asc_tensor *const *ts
     }
     r->key[0] = off;
     r->key[1] = rt->key_device;
+    r->key[3] = rt->arena_bound;
     r->key[2] = r->n | (uint64_t)r->n_outs << 32;
 done:
     return st;

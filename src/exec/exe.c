@@ -14,6 +14,7 @@ static asc_status optimise(asc_ctx *ctx, asc_exe *e, uint64_t off) {
     if (st != ASC_OK) return st;
     asc_pass_env env = {
         .storage_bytes = dev->storage_bytes, .alias = dev->aliases_views, .fuses = dev->fuses, .off = off};
+    env.memory_bytes = asc_runtime_of(ctx)->arena_bound;
     env.rows_depend = dev->rows_depend != NULL && dev->rows_depend(ctx);
     const bool text = asc_runtime_of(ctx)->debug >= ASC_DEBUG_TEXT;
     if (text) asc_debug_text(ctx, "program as recorded", &e->program);

@@ -37,6 +37,11 @@ ASC_MUST_USE asc_status asc_exec_price(asc_ctx *ctx, asc_tensor *const *ts, size
 /* Which passes run from here on, as asc_passes_parse reads it. INVALID_ARGUMENT. */
 ASC_MUST_USE asc_status asc_exec_passes(asc_ctx *ctx, const char *text);
 
+/* From here on, programs whose temporaries would be more than so many bytes compute values again instead of
+ * keeping them (pass checkpoint); 0 = no bound, the default. One that cannot be met is met as nearly as
+ * possible: compare the plan of asc_exec_price. */
+void asc_exec_bound_arena(asc_ctx *ctx, size_t bytes);
+
 /* The cache of executables: bounded by entries and bytes (256 and 64 MB unless set), oldest use dropped
  * first. */
 void asc_exec_cache_bound(asc_ctx *ctx, size_t entries, size_t bytes);

@@ -37,6 +37,11 @@ asc_status asc_exec_passes(asc_ctx *ctx, const char *text) {
     return asc_passes_parse(ctx, text, &ctx->rt->passes_off);
 }
 
+void asc_exec_bound_arena(asc_ctx *ctx, size_t bytes) {
+    if (ctx->rt->arena_bound != bytes) asc_capture_forget(ctx, NULL);
+    ctx->rt->arena_bound = bytes;
+}
+
 /* What of the context is part of every key. */
 static void describe(const asc_ctx *ctx, asc_runtime *rt) {
     size_t n, which = 0;

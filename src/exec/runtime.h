@@ -69,6 +69,7 @@ typedef struct asc_runtime {
     asc_cache cache;
     struct asc_capture *captures;    /* compiled.h; by last use */
     uint64_t passes_off;             /* asc_pass_env.off */
+    size_t arena_bound;              /* asc_pass_env.memory_bytes */
     uint64_t key_device;             /* device, instruction set and threads, as a word of keys */
     uint8_t scalar_slots[ASC_N_OPS]; /* bit k: float attribute k is a run-time scalar */
     int debug;                       /* ASC_DEBUG, see debug.h */

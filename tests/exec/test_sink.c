@@ -19,6 +19,7 @@ typedef struct outcome {
 
 typedef struct setting {
     const char *device, *isa, *passes;
+    size_t bound; /* of temporaries; 0 = none */
     bool by_hand; /* the model computes only the last rows of its last block, and their logits */
     int64_t b, t, m;
 } setting;
@@ -37,6 +38,7 @@ static outcome run(const char *model, const setting *s) {
     snprintf(file, sizeof file, "goldens/zoo_gguf/%s/model.gguf", model);
     assert_ok(ctx, asc_model_open(ctx, test_data(file), NULL, &m));
     assert_ok(ctx, asc_exec_passes(ctx, s->passes));
+    asc_exec_bound_arena(ctx, s->bound);
     asc_decoder *d = &m->decoder;
     for (int64_t i = 0; i < s->b * s->t; i++) ids[i] = (int32_t)(7 * i % asc_model_get_info(m).n_vocab);
     asc_scope_begin(ctx);
@@ -67,7 +69,7 @@ static outcome run(const char *model, const setting *s) {
 }
 
 static void compare(const char *model, const char *device, const char *isa, int64_t b, int64_t t, int64_t m) {
-    setting plain = {device, isa, "none", false, b, t, m}, sunk = plain, hand = plain, both = plain;
+    setting plain = {device, isa, "none", 0, false, b, t, m}, sunk = plain, hand = plain, both = plain;
     sunk.passes = both.passes = "";
     hand.by_hand = both.by_hand = true;
     outcome p = run(model, &plain), s = run(model, &sunk), h = run(model, &hand), c = run(model, &both);
@@ -106,7 +108,24 @@ static void as_cheap_as_by_hand_with_equal_bits(void **state) {
     compare(zoo[3], "reference", "auto", 1, 23, 3);
 }
 
+/* The executor takes the bound of its temporaries from the context. */
+static void less_memory_with_equal_bits(void **state) {
+    (void)state;
+    for (int i = 0; i < N_ZOO; i++) {
+        setting free_of = {"cpu", "auto", "", 0, false, 1, 40, 1}, bound = free_of;
+        outcome a = run(zoo[i], &free_of);
+        bound.bound = a.arena * 4 / 5;
+        outcome b = run(zoo[i], &bound);
+        print_message("%s: temporaries %zu KB, %zu KB under a bound of %zu; %.1f MFLOP, %.1f\n", zoo[i],
+                      a.arena >> 10, b.arena >> 10, bound.bound >> 10, a.flops * 1e-6, b.flops * 1e-6);
+        assert_true(b.arena <= bound.bound);
+        assert_memory_equal(a.grad, b.grad, a.n_grad * sizeof *a.grad);
+        free(a.grad), free(b.grad);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_cheap_as_by_hand_with_equal_bits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(as_cheap_as_by_hand_with_equal_bits),
+                                       cmocka_unit_test(less_memory_with_equal_bits)};
     return cmocka_run_group_tests_name("sink", tests, NULL, NULL);
 }
