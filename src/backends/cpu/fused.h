@@ -15,6 +15,7 @@ typedef struct asc_fused_array {
     bool in_tile;     /* in the thread's tile storage, at `offset`; else data[node] */
     size_t offset;    /* bytes */
     size_t row_bytes; /* from one row to the next; 0 = the same for every row */
+    bool fetch;       /* behind a product: worth asking for before its row's turn */
     int64_t step;     /* elements from one element of a row to the next: 1, or 0 for one that repeats */
 } asc_fused_array;
 

@@ -114,6 +114,9 @@ static asc_fused_array array_of(const maker *m, int32_t node, asc_reads how, int
     asc_fused_array a = {.node = node, .in_tile = in_tile(m, node), .step = w == width ? 1 : w == 1 ? 0 : -1};
     if (how == ASC_READS_ROWS) a.row_bytes = (size_t)w * sizeof(float);
     if (a.in_tile) a.offset = m->where[(size_t)node - m->r->first];
+    /* the product's own result is in a cache, and so is what lies over it or over an operand */
+    a.fetch = !a.in_tile && how == ASC_READS_ROWS && a.step != 0 && (size_t)node != m->r->first &&
+              m->plan->slots[node].place != ASC_PLACE_INPLACE;
     return a;
 }
 
