@@ -55,6 +55,11 @@ ASC_API ASC_MUST_USE asc_status asc_read_f32(asc_ctx *ctx, asc_tensor *t, float 
 ASC_API ASC_MUST_USE asc_status asc_read_f64(asc_ctx *ctx, asc_tensor *t, double *out, size_t n);
 ASC_API ASC_MUST_USE asc_status asc_read_i32(asc_ctx *ctx, asc_tensor *t, int32_t *out, size_t n);
 
+/* The end of one step of a loop (a chunk of points, a token): what the step left for later is computed now,
+ * as one program, so that the next step finds the same program again. Costs nothing when all values were
+ * read. `name` says which loop, in messages ("ig.chunk"). */
+ASC_API ASC_MUST_USE asc_status asc_mark(asc_ctx *ctx, const char *name);
+
 /* Gradients of the scalar (or, with seed, of sum(seed * y)) y with respect to xs, as recorded ops;
  * out_grads[i] has the shape of xs[i] (zeros where y does not depend on it). seed NULL needs a y of one
  * element. The whole path from xs to y must have been recorded in scopes that are still open. Errors poison

@@ -205,10 +205,12 @@ asc_status asc_compiled_call(asc_compiled *c, asc_tensor *const *in, const doubl
     asc_ctx *ctx = c->ctx;
     asc_status st = ASC_OK;
     asc_capture *p = NULL;
-    for (size_t i = 0; i < c->def.n_out; i++) out[i] = &asc_graph_of(ctx)->poison;
-    if (asc_runtime_of(ctx)->capturing)
-        return ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "%s: called while another function is being compiled",
-                        c->name);
+    for (size_t i = 0; i < c->def.n_out; i++) out[i] = NULL;
+    if (asc_runtime_of(ctx)->capturing) {
+        st = ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "%s: called while another function is being compiled",
+                      c->name);
+        goto done;
+    }
     if (c->def.n_in > 0) ASC_TRY(asc_run(ctx, in, c->def.n_in));
     signature(c, in);
     p = asc_capture_find(ctx, c, c->key, c->n_key * sizeof *c->key);
@@ -217,6 +219,6 @@ asc_status asc_compiled_call(asc_compiled *c, asc_tensor *const *in, const doubl
     st = hand_out(c, p, out);
     for (size_t i = 0; i < c->def.n_in; i++) asc_capture_bind(ctx, p, i, NULL); /* the caller's again */
 done:
-    for (size_t i = 0; st != ASC_OK && i < c->def.n_out; i++) out[i] = &asc_graph_of(ctx)->poison;
+    for (size_t i = 0; st != ASC_OK && i < c->def.n_out; i++) out[i] = asc_graph_stand_in(asc_graph_of(ctx));
     return st;
 }

@@ -306,7 +306,6 @@ asc_status asc_exec_cut(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_cut_r
     if (st != ASC_OK && (rt->debug > 0 || rt->replay_path[0] != '\0')) save(ctx, r, true);
     asc_prof_end(ctx, m, ASC_PROF_CUT, asc_cut_reason_name(why), NULL);
     rt->pending_nodes = 0;
-    rt->pending_flops = 0.0;
     return st;
 }
 

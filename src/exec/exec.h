@@ -6,14 +6,26 @@
 
 #include "device.h"
 
+/* Why a program was cut: X(ENUM, name, what happened). */
+#define ASC_CUT_TABLE(X)                                                                                     \
+    X(EAGER, "eager", "eager mode: after each op")                                                           \
+    X(READ, "read", "a value was read")                                                                      \
+    X(RUN, "run", "asc_run was called")                                                                      \
+    X(NODES, "nodes", "the queue held too many ops")                                                         \
+    X(BYTES, "bytes", "the queue needed too many bytes at once")                                             \
+    X(FLOPS, "flops", "the queue held too much arithmetic")                                                  \
+    X(AGE, "age", "the queue had waited too long")                                                           \
+    X(MARK, "mark", "asc_mark was called: the end of a step of a loop")                                      \
+    X(LOOP, "loop", "the last ops repeat those before them")                                                 \
+    X(CAPTURED, "captured", "a captured function ran")
+
 typedef enum asc_cut_reason {
-    ASC_CUT_EAGER,
-    ASC_CUT_READ,
-    ASC_CUT_RUN,
-    ASC_CUT_BOUND,
-    ASC_CUT_CAPTURED, /* a run of a capture (compiled.h) */
-    ASC_N_CUT_REASONS
+#define ASC_CUT_ENUM(E, name, doc) ASC_CUT_##E,
+    ASC_CUT_TABLE(ASC_CUT_ENUM)
+#undef ASC_CUT_ENUM
+        ASC_N_CUT_REASONS
 } asc_cut_reason;
+const char *asc_cut_reason_doc(asc_cut_reason why);
 
 typedef struct asc_exec_stats {
     uint64_t cuts[ASC_N_CUT_REASONS];
@@ -60,6 +72,20 @@ typedef struct asc_exec_program {
     uint64_t compile_ns;
 } asc_exec_program;
 bool asc_exec_cache_at(const asc_ctx *ctx, size_t i, asc_exec_program *out);
+/* Bounds of the deferred queue. When one is met, what the queue holds is cut by itself, at the edge where the
+ * fewest bytes are alive: values that are still owned by a scope and that nothing consumed are computed. */
+typedef struct asc_queue_limits {
+    size_t nodes;      /* recorded ops without a value */
+    double live_bytes; /* at once, by liveness of what is queued */
+    double flops;
+    double seconds;  /* since the first op behind the last cut */
+    bool find_loops; /* also cut where the last 3 to 127 ops repeat those before them; off unless set */
+    bool forbid;     /* a read or a bound that would cut is FAILED_PRECONDITION; asc_run and asc_mark may */
+} asc_queue_limits;
+asc_queue_limits asc_exec_limits(const asc_ctx *ctx);
+void asc_exec_set_limits(asc_ctx *ctx, const asc_queue_limits *limits);
+/* Ops that are recorded, still needed by a scope, and have no value. */
+ASC_MUST_USE asc_status asc_exec_pending(asc_ctx *ctx, size_t *out_nodes);
 
 asc_exec_stats asc_exec_stats_of(const asc_ctx *ctx);
 void asc_exec_profile(asc_ctx *ctx, bool on);

@@ -79,7 +79,7 @@ static asc_status read_part(asc_ctx *ctx, asc_tensor *t, int64_t first, asc_dtyp
 }
 
 static asc_status read_as(asc_ctx *ctx, asc_tensor *t, asc_dtype host_dtype, void *out, size_t n) {
-    asc_status st = asc_run(ctx, &t, 1);
+    asc_status st = asc_exec_need(ctx, t);
     if (st != ASC_OK) return st;
     int64_t have = asc_shape_elems(&t->shape);
     if ((int64_t)n != have)
@@ -89,7 +89,7 @@ static asc_status read_as(asc_ctx *ctx, asc_tensor *t, asc_dtype host_dtype, voi
 }
 
 asc_status asc_exec_read_part(asc_ctx *ctx, asc_tensor *t, int64_t first, double *out, size_t n) {
-    asc_status st = asc_run(ctx, &t, 1);
+    asc_status st = asc_exec_need(ctx, t);
     if (st != ASC_OK) return st;
     int64_t have = asc_shape_elems(&t->shape);
     if (first < 0 || first > have || n > (size_t)(have - first))

@@ -19,7 +19,7 @@ static bool covers(const struct asc_level_at *l, const char *label) {
 }
 
 /* Products belong to the longest site that their label fits. */
-static void on_record(asc_ctx *ctx, asc_tensor *t) {
+static bool on_record(asc_ctx *ctx, asc_tensor *t, const asc_call *c) {
     struct asc_level_at *l = asc_runtime_of(ctx)->levels;
     bool product = t->op->fuse == ASC_FUSE_GEMM && t->label != NULL;
     while (product && l != NULL && !covers(l, t->label)) l = l->next;
@@ -27,7 +27,7 @@ static void on_record(asc_ctx *ctx, asc_tensor *t) {
         l->used = true;
         t->level = l->level;
     }
-    asc_exec_on_record(ctx, t);
+    return asc_exec_on_record(ctx, t, c);
 }
 
 asc_status asc_level_set_at(asc_ctx *ctx, const char *site, asc_precision level) {

@@ -26,6 +26,7 @@ static void runtime_destroy(asc_ctx *ctx) {
     asc_cache_clear(ctx);
     asc_cut_room_deinit(ctx, &rt->room);
     asc_free(ctx, rt->capture_bounds);
+    asc_queue_deinit(ctx);
     asc_exec_trim(ctx);
     if (rt->device != NULL && rt->device_state != NULL) rt->device->close(ctx, rt->device_state);
     ctx->rt = NULL;
@@ -79,6 +80,7 @@ asc_status asc_ctx_create(const asc_ctx_options *opts, asc_ctx **out_ctx) {
     rt->compiled = strcmp(ctx->mode_name, "compiled") == 0;
     rt->graph.on_record = asc_exec_on_record;
     rt->graph.free_buffer = asc_buffer_free;
+    asc_queue_init(ctx);
     if (st2 == ASC_OK && rt->device == NULL)
         st2 = ASC_FAIL(ctx, ASC_INTERNAL, "device '%s' is not built in", ctx->device_name);
     if (st2 == ASC_OK) st2 = rt->device->open(ctx, &rt->device_state);

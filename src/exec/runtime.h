@@ -46,6 +46,32 @@ typedef struct asc_cache {
     size_t n_why;
 } asc_cache;
 
+/* The ops seen last, for finding loops in them (queue_loops.c). */
+enum { ASC_LOOP_WINDOW = 256, ASC_LOOP_SHORTEST = 3, ASC_LOOP_LONGEST = 127 };
+typedef struct asc_loops {
+    uint64_t hash[ASC_LOOP_WINDOW], prefix[ASC_LOOP_WINDOW], id[ASC_LOOP_WINDOW];
+    uint32_t before[ASC_LOOP_WINDOW]; /* place where the same three ops ended before; 0 = nowhere */
+    uint32_t place[ASC_LOOP_WINDOW];  /* by hash of three ops */
+    uint32_t n;                       /* ops seen; op i is at i % ASC_LOOP_WINDOW, from 1 on */
+    uint32_t last_length, pause;
+} asc_loops;
+
+/* The deferred queue. The counters are upper bounds: they grow with each op and are counted anew when one of
+ * them reaches its check. */
+typedef struct asc_queue {
+    asc_queue_limits limits;
+    size_t nodes, check_nodes;
+    double bytes, check_bytes;
+    double flops, check_flops;
+    double exact_above; /* elements from which an op's arithmetic is counted */
+    uint64_t since_ns;  /* of the first op behind the last cut */
+    /* the last cut at a bound, to be repeated */
+    uint64_t edge_signature;
+    size_t edge_nodes;
+    uint64_t mark_id; /* ids from here on are behind the last mark */
+    asc_loops *loops; /* NULL = not looked for */
+} asc_queue;
+
 typedef struct asc_runtime {
     asc_graph graph;
     const asc_device *device;
@@ -57,9 +83,8 @@ typedef struct asc_runtime {
     const char *capture_read; /* op whose value was read although a parameter decides it */
     bool in_cut;              /* a cut is running: recording inside it is a bug */
     int pricing;              /* price.h: > 0 = ops are recorded, never run */
-    /* queue bounds of the deferred mode, since the last cut */
-    size_t pending_nodes;
-    double pending_flops;
+    size_t pending_nodes;     /* recorded since the last cut */
+    asc_queue queue;
     asc_buffer *free_bufs[ASC_BUF_CLASSES]; /* cached, by size class */
     size_t cached_bytes;
     void *arena, *scratch; /* reused blocks of plans */
@@ -94,7 +119,23 @@ size_t asc_buffer_rounded(size_t bytes);
 ASC_MUST_USE asc_status asc_block_reserve(asc_ctx *ctx, asc_mem_tag tag, void **block, size_t *have,
                                           size_t bytes);
 
-void asc_exec_on_record(asc_ctx *ctx, asc_tensor *t);
+bool asc_exec_on_record(asc_ctx *ctx, asc_tensor *t, const asc_call *c);
+/* Computes t, or says why not. What asc_read_* call. */
+ASC_MUST_USE asc_status asc_exec_need(asc_ctx *ctx, asc_tensor *t);
+
+/* queue.c */
+void asc_queue_init(asc_ctx *ctx);
+void asc_queue_deinit(asc_ctx *ctx);
+/* Counts anew and cuts when a bound is met. */
+ASC_MUST_USE asc_status asc_queue_check(asc_ctx *ctx);
+/* Computes what scopes still hold and nothing consumed, and what was recorded before `boundary` and is used
+ * behind it. */
+ASC_MUST_USE asc_status asc_queue_flush(asc_ctx *ctx, uint64_t boundary, asc_cut_reason why);
+/* FAILED_PRECONDITION when implicit cuts are forbidden. */
+ASC_MUST_USE asc_status asc_queue_allows(asc_ctx *ctx, const asc_tensor *t, asc_cut_reason why);
+
+/* queue_loops.c: one more op; the length of the loop step that ends with it, 0 = none. */
+uint32_t asc_loops_see(asc_loops *l, const asc_tensor *t);
 
 /* levels.c: another level for products whose label is `site` or lies inside it ("blocks.3" holds
  * "blocks.3.attn"). RESOURCE_EXHAUSTED. */

@@ -2,19 +2,15 @@
 #include "ascribe/stats.h"
 #include "exec.h"
 
-/* A reason that is not listed here is counted all the same, under "other". */
-static const char *const reasons[ASC_N_CUT_REASONS] = {[ASC_CUT_EAGER] = "eager",
-                                                       [ASC_CUT_READ] = "read",
-                                                       [ASC_CUT_RUN] = "run",
-                                                       [ASC_CUT_BOUND] = "bound",
-                                                       [ASC_CUT_CAPTURED] = "captured"};
+static const char *const reasons[ASC_N_CUT_REASONS] = {
+#define ROW(E, name, doc) name,
+    ASC_CUT_TABLE(ROW)
+#undef ROW
+};
 
 _Static_assert((int)ASC_N_CUT_REASONS <= (int)ASC_STATS_MAX_CUTS, "asc_stats.cuts is too short");
 
-const char *asc_cut_reason_name(size_t i) {
-    if (i >= ASC_N_CUT_REASONS) return NULL;
-    return reasons[i] != NULL ? reasons[i] : "other";
-}
+const char *asc_cut_reason_name(size_t i) { return i < ASC_N_CUT_REASONS ? reasons[i] : NULL; }
 
 asc_stats asc_stats_of(const asc_ctx *ctx) {
     asc_exec_stats s = asc_exec_stats_of(ctx);

@@ -48,7 +48,8 @@ asc_tensor *asc_jvp(asc_ctx *ctx, asc_tensor *y, asc_tensor *const *xs, asc_tens
     asc_tensor **tangent = NULL, *out = NULL;
     if (y->poison != ASC_OK) return y;
     for (size_t i = 0; i < n; i++) {
-        if (xs[i]->poison != ASC_OK || txs[i]->poison != ASC_OK) return &g->poison;
+        if (xs[i]->poison != ASC_OK || txs[i]->poison != ASC_OK)
+            return xs[i]->poison != ASC_OK ? xs[i] : txs[i];
     }
     asc_status st = asc_walk_ancestors(ctx, &y, 1, false, 0, &w);
     if (st == ASC_OK) {

@@ -101,18 +101,31 @@ static asc_status check_ends(const asc_grad_rules *rules, asc_ctx *ctx, asc_tens
     return ASC_OK;
 }
 
+static asc_tensor *first_poisoned(asc_tensor *y, asc_tensor *y0, asc_tensor *seed, asc_tensor *const *xs,
+                                  asc_tensor *const *xs0, size_t n) {
+    asc_tensor *ends[] = {y, seed, y0};
+    for (int i = 0; i < 3; i++) {
+        if (ends[i] != NULL && ends[i]->poison != ASC_OK) return ends[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (xs[i]->poison != ASC_OK) return xs[i];
+        if (y0 != NULL && xs0[i]->poison != ASC_OK) return xs0[i];
+    }
+    return NULL;
+}
+
 static asc_status backward(asc_ctx *ctx, const asc_grad_rules *rules, asc_tensor *y, asc_tensor *y0,
                            asc_tensor *seed, asc_tensor *const *xs, asc_tensor *const *xs0, size_t n,
                            asc_tensor **out) {
     asc_status st = ASC_OK;
     pass p = {.ctx = ctx, .rules = rules, .xs = xs, .n_xs = n};
     uint64_t oldest = UINT64_MAX;
-    if (y->poison != ASC_OK) return y->poison;
-    if (seed != NULL && seed->poison != ASC_OK) return seed->poison;
-    if (y0 != NULL && y0->poison != ASC_OK) return y0->poison;
+    asc_tensor *bad = first_poisoned(y, y0, seed, xs, xs0, n);
+    if (bad != NULL) { /* the gradients stand for the same failure */
+        for (size_t i = 0; i < n; i++) out[i] = bad;
+        return ASC_OK;
+    }
     for (size_t i = 0; i < n; i++) {
-        if (xs[i]->poison != ASC_OK) return xs[i]->poison;
-        if (y0 != NULL && xs0[i]->poison != ASC_OK) return xs0[i]->poison;
         if (xs[i]->id < oldest) oldest = xs[i]->id;
     }
     ASC_TRY(check_ends(rules, ctx, y, y0, &seed));

@@ -152,7 +152,7 @@ static asc_status learn(asc_net *net, bool first, int64_t batch, int64_t other, 
     asc_graph *g = asc_graph_of(ctx);
     asc_frame f = {.ctx = ctx, .cnet = net->self, .learning = first};
     asc_tensor **out = ts + net->n_inputs;
-    void (*on_record)(asc_ctx *, asc_tensor *) = g->on_record;
+    asc_record_fn on_record = g->on_record;
     g->on_record = NULL; /* nothing is computed, in no mode */
     asc_scope_begin(ctx);
     for (size_t i = 0; i < net->n_inputs; i++) ts[i] = blank(ctx, &net->inputs[i], batch, other);

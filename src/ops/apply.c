@@ -22,16 +22,19 @@ asc_tensor *asc_apply(asc_ctx *ctx, const asc_op *op, const asc_attrs *attrs, as
                       int n_in) {
     static const asc_attrs none = {0};
     asc_graph *g = asc_graph_of(ctx);
-    for (int i = 0; i < n_in; i++) {
-        if (in[i]->poison != ASC_OK) return &g->poison;
-    }
-    asc_call c = {.op = op, .attrs = attrs != NULL ? attrs : &none, .n_in = n_in};
     if (n_in < op->min_in || n_in > op->max_in || n_in > ASC_MAX_IN) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s takes %d to %d inputs, not %d", op->name, op->min_in,
                  op->max_in, n_in);
         return asc_graph_poison(g);
     }
+    asc_call c; /* field by field: zeroing what only some ops use would take as long as all the rest */
+    c.op = op;
+    c.attrs = attrs != NULL ? attrs : &none;
+    c.n_in = n_in;
+    c.level = op->fuse == ASC_FUSE_GEMM ? g->level : ASC_PRECISION_HIGHEST;
+    c.many_rows = false;
     for (int i = 0; i < n_in; i++) {
+        if (in[i]->poison != ASC_OK) return in[i];
         c.in_dtype[i] = in[i]->dtype;
         c.in_shape[i] = in[i]->shape;
     }
@@ -40,19 +43,22 @@ asc_tensor *asc_apply(asc_ctx *ctx, const asc_op *op, const asc_attrs *attrs, as
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: the result has too many elements", op->name);
         return asc_graph_poison(g);
     }
-    asc_tensor *t = asc_graph_node(g);
+    asc_tensor *t = asc_graph_node_bare(g);
     if (t == NULL) return asc_graph_poison(g);
     t->op = op;
     t->n_in = n_in;
     t->attrs = *c.attrs;
     t->dtype = c.dtype;
     t->shape = c.shape;
-    t->level = op->fuse == ASC_FUSE_GEMM ? g->level : ASC_PRECISION_HIGHEST;
+    t->level = c.level;
     for (int i = 0; i < n_in; i++) {
         t->in[i] = in[i];
-        asc_tensor_retain(in[i]);
+        in[i]->refs++;
     }
-    if (g->on_record != NULL) g->on_record(ctx, t);
+    if (g->on_record != NULL && !g->on_record(ctx, t, &c)) {
+        asc_graph_drop_last(g);
+        return asc_graph_poison(g);
+    }
     return t;
 }
 
@@ -80,6 +86,7 @@ asc_status asc_infer_float(asc_ctx *ctx, asc_call *c) {
     for (int i = 0; i < c->n_in; i++) {
         asc_status st = asc_infer_need_f32(ctx, c, i);
         if (st != ASC_OK) return st;
+        if (asc_shape_eq(&c->shape, &c->in_shape[i])) continue;
         if (!asc_shape_broadcast(&c->shape, &c->in_shape[i], &c->shape))
             return asc_infer_fail(ctx, c, "shapes do not broadcast");
     }

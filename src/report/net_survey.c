@@ -67,7 +67,7 @@ static asc_status try_size(asc_net *net, asc_net_survey *s, int64_t free_size, a
     asc_ctx *ctx = net->ctx;
     asc_graph *g = asc_graph_of(ctx);
     const asc_tap tap = {note_site, s};
-    void (*on_record)(asc_ctx *, asc_tensor *) = g->on_record;
+    asc_record_fn on_record = g->on_record;
     g->on_record = NULL; /* nothing is computed, in no mode */
     asc_scope_begin(ctx);
     for (size_t i = 0; i < net->n_inputs; i++) in[i] = blank(ctx, &net->inputs[i], free_size);

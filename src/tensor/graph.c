@@ -1,6 +1,7 @@
 /* graph.c - node pool, reference counts and scopes of the recorded computation; see tensor.h.
  * Guarantees: a node lives while its scope or a consumer holds it; freeing a long chain does not recurse. */
 #include "tensor.h"
+#include <stddef.h>
 #include <string.h>
 
 enum { NODES_PER_SLAB = 256 };
@@ -12,7 +13,6 @@ struct asc_node_slab {
 
 asc_status asc_graph_init(asc_graph *g, asc_ctx *ctx) {
     *g = (asc_graph){.ctx = ctx, .next_id = 1, .level = ctx->precision};
-    g->poison = (asc_tensor){.ctx = ctx, .refs = 1, .poison = ASC_INTERNAL, .dtype = ASC_DTYPE_F32};
     return ASC_OK;
 }
 
@@ -40,14 +40,14 @@ static bool add_slab(asc_graph *g) {
     return true;
 }
 
-asc_tensor *asc_graph_node(asc_graph *g) {
-    if (asc_grow(g->ctx, ASC_MEM_PROGRAM, (void **)&g->owned, &g->cap_owned, g->n_owned + 1,
-                 sizeof *g->owned) != ASC_OK)
+asc_tensor *asc_graph_node_bare(asc_graph *g) {
+    if (g->n_owned == g->cap_owned && asc_grow(g->ctx, ASC_MEM_PROGRAM, (void **)&g->owned, &g->cap_owned,
+                                               g->n_owned + 1, sizeof *g->owned) != ASC_OK)
         return NULL;
     if (g->free_nodes == NULL && !add_slab(g)) return NULL;
     asc_tensor *t = g->free_nodes;
     g->free_nodes = t->next;
-    memset(t, 0, sizeof *t);
+    memset(t, 0, offsetof(asc_tensor, shape));
     t->ctx = g->ctx;
     t->refs = 1;
     t->id = g->next_id++;
@@ -57,12 +57,41 @@ asc_tensor *asc_graph_node(asc_graph *g) {
     return t;
 }
 
+asc_tensor *asc_graph_node(asc_graph *g) {
+    asc_tensor *t = asc_graph_node_bare(g);
+    if (t == NULL) return NULL;
+    t->shape = (asc_shape){0};
+    t->attrs = (asc_attrs){0};
+    return t;
+}
+
+void asc_graph_drop_last(asc_graph *g) { asc_tensor_release(g->owned[--g->n_owned]); }
+
+/* An op that fails on a poisoned input does not come here; one that fails while a message is still the
+ * context's last (a helper that poisons on the way out) does, and stands for the same failure. */
+asc_tensor *asc_graph_stand_in(asc_graph *g) {
+    const asc_error *e = &g->ctx->error;
+    const asc_status code = e->code != ASC_OK ? e->code : ASC_INTERNAL;
+    asc_failure *f = &g->failed[(g->n_failed + ASC_FAILURES_KEPT - 1) % ASC_FAILURES_KEPT];
+    if (g->n_failed > 0 && f->tensor.poison == code && strcmp(f->error.message, e->message) == 0)
+        return &f->tensor;
+    f = &g->failed[g->n_failed++ % ASC_FAILURES_KEPT];
+    f->tensor = (asc_tensor){.ctx = g->ctx, .refs = 1, .poison = code, .dtype = ASC_DTYPE_F32};
+    f->error = *e;
+    return &f->tensor;
+}
+
 asc_tensor *asc_graph_poison(asc_graph *g) {
+    asc_tensor *t = asc_graph_stand_in(g);
     if (g->error == ASC_OK) {
-        g->error = g->ctx->error.code != ASC_OK ? g->ctx->error.code : ASC_INTERNAL;
+        g->error = t->poison;
         g->first = g->ctx->error;
     }
-    return &g->poison;
+    return t;
+}
+
+const asc_error *asc_tensor_failure(const asc_tensor *poisoned) {
+    return &((const asc_failure *)(const void *)poisoned)->error;
 }
 
 asc_status asc_graph_take_error(asc_graph *g) {

@@ -11,6 +11,7 @@
 enum { ASC_MAX_IN = 8, ASC_N_IATTR = 20, ASC_N_FATTR = 4 };
 
 struct asc_op;
+struct asc_call;
 
 /* Attribute values; the op's descriptor names the slots. Unused slots are zero, so attributes compare
  * bytewise. */
@@ -31,6 +32,8 @@ typedef struct asc_buffer {
     struct asc_buffer *next; /* free list of the cache */
 } asc_buffer;
 
+/* What the recorder zeroes for each node comes first; shape and attributes, the larger part, are written
+ * anyway. */
 struct asc_tensor {
     asc_ctx *ctx;
     const struct asc_op *op;    /* NULL = leaf */
@@ -40,17 +43,29 @@ struct asc_tensor {
     asc_dtype dtype;
     asc_precision level; /* of matrix products */
     asc_status poison;   /* ASC_OK, or the error this value stands for */
+    int mark;            /* scratch of graph walks (generation number) */
+    int slot;            /* scratch: index in the program being built */
+    bool keep;           /* asc_keep was called: survives the end of its scope */
+    bool param;          /* a leaf whose value changes from run to run of what is being captured */
+    asc_buffer *buf;     /* value, when computed; counted reference */
+    uint64_t id;         /* creation order: inputs have smaller ids */
+    const char *label;   /* innermost label when recorded; interned, lent by the graph */
+    asc_tensor *next;    /* free list */
     asc_shape shape;
     asc_attrs attrs;
-    asc_buffer *buf;   /* value, when computed; counted reference */
-    uint64_t id;       /* creation order: inputs have smaller ids */
-    const char *label; /* innermost label when recorded; interned, lent by the graph */
-    int mark;          /* scratch of graph walks (generation number) */
-    int slot;          /* scratch: index in the program being built */
-    bool keep;         /* asc_keep was called: survives the end of its scope */
-    bool param;        /* a leaf whose value changes from run to run of what is being captured */
-    asc_tensor *next;  /* free list */
 };
+
+/* A failure and the value that stands for it. */
+typedef struct asc_failure {
+    asc_tensor tensor; /* first: what failing ops return; never freed */
+    asc_error error;
+} asc_failure;
+
+enum { ASC_FAILURES_KEPT = 8 };
+
+/* Told of each op as it is recorded, with the call that it was inferred from. Eager mode runs t here; false
+ * means that t failed, with the error in ctx. */
+typedef bool (*asc_record_fn)(asc_ctx *ctx, asc_tensor *t, const struct asc_call *c);
 
 /* The graph of a context: node pool, scopes, labels, and the executor's hooks. */
 typedef struct asc_graph {
@@ -65,14 +80,15 @@ typedef struct asc_graph {
     uint64_t next_id;
     int mark; /* last generation used by a walk */
     size_t live_nodes;
-    asc_status error;  /* first error since the outermost boundary */
-    asc_error first;   /* its full record */
-    asc_tensor poison; /* what a failing op returns; never freed */
+    asc_status error;                      /* first error since the outermost boundary */
+    asc_error first;                       /* its full record */
+    asc_failure failed[ASC_FAILURES_KEPT]; /* ring: what failing ops return */
+    size_t n_failed;
     const char *label;
     struct asc_label **labels; /* interned; NULL = none yet */
     asc_precision level;       /* of the ops recorded next */
     /* set by the executor */
-    void (*on_record)(asc_ctx *ctx, asc_tensor *t);   /* eager runs t here */
+    asc_record_fn on_record;                          /* NULL = nothing is computed while recording */
     void (*free_buffer)(asc_ctx *ctx, asc_buffer *b); /* last reference is gone */
 } asc_graph;
 
@@ -84,9 +100,17 @@ void asc_graph_deinit(asc_graph *g);
 /* A node owned by the current scope, all fields zero but ctx, id, label; NULL when out of memory (error noted
  * in g). */
 asc_tensor *asc_graph_node(asc_graph *g);
-/* Notes the context's error as the graph's first error (unless there is one) and returns the poisoned tensor.
- */
+/* The same with shape and attrs left for the caller to write. */
+asc_tensor *asc_graph_node_bare(asc_graph *g);
+/* Takes back the node made last, which nothing refers to yet. */
+void asc_graph_drop_last(asc_graph *g);
+/* Notes the context's error as the graph's first error (unless there is one) and returns a poisoned tensor
+ * that stands for this error; the graph knows the last ASC_FAILURES_KEPT apart. */
 asc_tensor *asc_graph_poison(asc_graph *g);
+/* Such a tensor for the context's error without noting it: where the caller returns the error itself. */
+asc_tensor *asc_graph_stand_in(asc_graph *g);
+/* What a poisoned tensor stands for. Lent until so many more failures. */
+const asc_error *asc_tensor_failure(const asc_tensor *poisoned);
 /* Ends the current scope behind work that ended with st: returns st with its message intact, or the scope's
  * own first error when st is ASC_OK. */
 ASC_MUST_USE asc_status asc_scope_close(asc_ctx *ctx, asc_status st);
