@@ -2,6 +2,7 @@
  * one process.
  *
  * usage: bench_profile [--runs N] [--mode MODE] mlp|cnn|transformer|MODEL.gguf ...
+ * Run it with GOMP_SPINCOUNT=4000, as the program sets it: threads that spin take processor time for nothing.
  * Columns: job, calls a turn, processor milliseconds a call without and with (median of the turns), their
  * ratio, the median of the ratios of neighbouring turns, events a call. The ratios of turns are what counts
  * on a busy machine.

@@ -18,7 +18,6 @@
     X(PLAN, "plan", "the memory plan of a program")                                                          \
     X(COPY, "copy", "host memory to the device or back")                                                     \
     X(PEAK, "peak", "the largest live memory so far; bytes written = live bytes")                            \
-    X(WAIT, "wait", "blocked on something outside the process")                                              \
     X(SPAN, "span", "what a label of the stack surrounds: method, step, chunk")
 
 typedef enum asc_prof_kind {

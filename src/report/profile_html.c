@@ -17,7 +17,7 @@ const char asc_profile_style[] =
     ".k0{fill:#6aa9e0;background:#6aa9e0}.k1{fill:#3fa37c;background:#3fa37c}.k2{fill:#c9a23e;background:#"
     "c9a23e}"
     ".k3,.k4,.k5{fill:#d1704a;background:#d1704a}.k6{fill:#b07cc6;background:#b07cc6}"
-    ".k8{fill:#d05a6e;background:#d05a6e}.k9{fill:#93a1ae;background:#93a1ae}\n"
+    ".k8{fill:#93a1ae;background:#93a1ae}\n"
     ".key{display:inline-block;width:1rem;height:.8rem}\n";
 
 static void put_z(asc_text *t, const char *s) { asc_put_html_text(t, asc_view_of(s)); }

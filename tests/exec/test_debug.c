@@ -2,6 +2,7 @@
  * and inside fused regions; indices outside; op by op has the same bits; the first error is the one that is
  * told. */
 #include "harness.h"
+#include "ascribe/compile.h"
 #include "ascribe/ops.h"
 #include "ascribe/replay.h"
 #include "debug.h"
@@ -235,6 +236,45 @@ static void failing_run_is_saved(void **state) {
     }
 }
 
+static void half_log(asc_ctx *ctx, void *self, asc_tensor *const *in, const double *scalars,
+                     asc_tensor **out) {
+    (void)self;
+    asc_set_label(ctx, "captured");
+    out[0] = asc_scale(ctx, asc_log(ctx, in[0]), scalars[0]);
+    asc_set_label(ctx, NULL);
+}
+
+/* A recorded function that is run again without recording: good numbers first, then bad ones. */
+static void nan_in_a_compiled_function(void **state) {
+    (void)state;
+    for (size_t m = 0; m < 3; m++) {
+        asc_ctx *ctx = context("cpu", modes[m], "2");
+        const asc_compile_def def = {
+            .struct_size = sizeof def, .fn = half_log, .n_in = 1, .n_scalars = 1, .n_out = 1};
+        asc_compiled *f = NULL;
+        asc_replay *r = NULL;
+        const float good[3] = {1, 2, 3}, bad[3] = {1, 2, -3};
+        const double half = 0.5;
+        float y[3];
+        assert_int_equal(asc_compile(ctx, &def, &f), ASC_OK);
+        for (int k = 0; k < 2; k++) {
+            asc_scope_begin(ctx);
+            asc_tensor *x = asc_from_f32(ctx, ASC_SHAPE(3), k == 0 ? good : bad), *out;
+            const asc_status st = asc_compiled_call(f, &x, &half, &out);
+            assert_int_equal(st, k == 0 ? ASC_OK : ASC_OUT_OF_RANGE);
+            if (k == 0) assert_int_equal(asc_read_f32(ctx, out, y, 3), ASC_OK);
+            if (k == 1) says(ctx, "op 'log'");
+            if (k == 1) says(ctx, "in 'captured'");
+            if (k == 1) says(ctx, "first at element 2");
+            leave(ctx);
+        }
+        assert_int_equal(asc_replay_open(ctx, "/tmp/ascribe-test-debug.replay", &r), ASC_OK);
+        asc_replay_close(r);
+        asc_compiled_destroy(f);
+        finish(ctx);
+    }
+}
+
 static void logs(void **state) {
     (void)state;
     const float x[2] = {1, 4};
@@ -270,6 +310,7 @@ int main(void) {
         cmocka_unit_test(same_bits),
         cmocka_unit_test(first_error_stays),
         cmocka_unit_test(failing_run_is_saved),
+        cmocka_unit_test(nan_in_a_compiled_function),
         cmocka_unit_test(logs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
