@@ -140,7 +140,7 @@ static asc_status join(fuser *f, int32_t k, int32_t v) {
  */
 static bool joinable(const fuser *f, int32_t v) {
     const asc_node *n = &f->p->nodes[v];
-    if (n->op == NULL) return false;
+    if (n->op == NULL || n->constant) return false;
     if (f->group_of[v] != 0) return true;
     return asc_region_may_lead(n) || (asc_region_may_hold(n) && n->op->opcode != ASC_OPCODE_RESHAPE);
 }
@@ -154,7 +154,7 @@ static bool is_led(const fuser *f, int32_t v) {
 static asc_status join_inputs(fuser *f, int32_t k) {
     const asc_node *n = &f->p->nodes[k];
     bool tried[ASC_MAX_IN] = {false};
-    if (!asc_region_may_hold(n)) return ASC_OK;
+    if (!asc_region_may_hold(n) || n->constant) return ASC_OK;
     for (int turn = 0; turn < n->n_in; turn++) {
         int best = -1;
         for (int i = 0; i < n->n_in; i++) {

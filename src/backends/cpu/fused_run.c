@@ -5,56 +5,78 @@
 
 typedef struct place {
     void *const *data;
-    uint8_t *tile; /* this thread's storage */
-    int64_t row;   /* first row of the tile */
+    uint8_t *tile;  /* this thread's storage */
+    int64_t row;    /* first row */
+    int64_t n0, n1; /* columns of a product's part; n1 = 0: whole rows */
 } place;
 
 static inline uint8_t *at(const asc_fused_array *a, const place *p) {
-    if (a->in_tile) return p->tile + a->offset;
-    return (uint8_t *)p->data[a->node] + (size_t)p->row * a->row_bytes;
+    const size_t skip = a->step != 0 ? (size_t)p->n0 * sizeof(float) : 0;
+    if (a->in_tile) return p->tile + a->offset + skip;
+    return (uint8_t *)p->data[a->node] + (size_t)p->row * a->row_bytes + skip;
 }
 
-static inline asc_strip strip_of(const asc_fused_step *s) {
-    asc_strip a = {.n = s->width};
-    for (int k = 0; k < 2; k++) {
-        if (s->slot[k] >= 0) a.s[k] = (float)s->attrs->f[s->slot[k]];
+/* For kernels without strip: a call on vectors. */
+static void call_strip(const asc_fused_step *s, const asc_strip *a) {
+    asc_call c = s->call;
+    asc_kargs args = {.call = &c, .out = a->y, .n_threads = 1};
+    c.shape = ASC_SHAPE(a->n);
+    for (int k = 0; k < s->n_in && k < 3; k++) {
+        c.in_shape[k] = ASC_SHAPE(a->step[k] == 0 ? 1 : a->n);
+        args.in[k] = a->in[k];
     }
-    for (int k = 0; k < s->n_in && k < 3; k++) a.step[k] = s->in[k].step;
-    return a;
-}
-
-static inline float *second(const asc_fused_step *s, const float *y) {
-    return s->half > 0 ? (float *)(void *)((uint8_t *)(uintptr_t)y + s->half) : NULL;
+    s->run(&args);
 }
 
 /* A step over n_rows rows by strips. */
 static void strips(const asc_fused_step *s, const place *p, int64_t n_rows) {
-    asc_strip a = strip_of(s);
+    asc_strip a = {.n = p->n1 > 0 ? p->n1 - p->n0 : s->width};
     uint8_t *in[3] = {0}, *y = at(&s->out, p);
-    for (int k = 0; k < s->n_in && k < 3; k++) in[k] = at(&s->in[k], p);
-    if (s->flat) {
+    for (int k = 0; k < 2; k++) {
+        if (s->slot[k] >= 0) a.s[k] = (float)s->attrs->f[s->slot[k]];
+    }
+    for (int k = 0; k < s->n_in && k < 3; k++) {
+        a.step[k] = s->in[k].step;
+        in[k] = at(&s->in[k], p);
+    }
+    if (s->flat && p->n1 == 0) {
         a.n = n_rows * s->width;
         n_rows = 1;
     }
     for (int64_t r = 0; r < n_rows; r++) {
         for (int k = 0; k < 3; k++) a.in[k] = (const float *)(const void *)in[k];
         a.y = (float *)(void *)y;
-        a.y2 = second(s, a.y);
-        s->strip(&a);
+        a.y2 = s->half > 0 ? (float *)(void *)(y + s->half) : NULL;
+        if (s->strip != NULL)
+            s->strip(&a);
+        else
+            call_strip(s, &a);
         for (int k = 0; k < s->n_in && k < 3; k++) in[k] += s->in[k].row_bytes;
         y += s->out.row_bytes;
     }
 }
 
+static void copy(const asc_fused_step *s, const place *p, int64_t n_rows) {
+    const uint8_t *from = at(&s->in[0], p);
+    uint8_t *to = at(&s->out, p);
+    size_t bytes = (size_t)(p->n1 - p->n0) * sizeof(float);
+    if (to == from) return;
+    if (p->n1 == 0) {
+        bytes = (size_t)n_rows * s->out.row_bytes;
+        n_rows = 1;
+    }
+    for (int64_t r = 0; r < n_rows; r++, from += s->in[0].row_bytes, to += s->out.row_bytes)
+        memcpy(to, from, bytes);
+}
+
+/* All steps over n_rows rows, at most a tile's. */
 static void rows(const asc_fused *f, const place *p, int64_t n_rows) {
     for (size_t i = 0; i < f->n_steps; i++) {
         const asc_fused_step *s = &f->steps[i];
-        if (s->kind == ASC_FUSED_STRIP) {
+        if (s->kind == ASC_FUSED_COPY) {
+            copy(s, p, n_rows);
+        } else if (s->kind == ASC_FUSED_STRIP || p->n1 > 0) {
             strips(s, p, n_rows);
-        } else if (s->kind == ASC_FUSED_COPY) {
-            const void *from = at(&s->in[0], p);
-            void *to = at(&s->out, p);
-            if (to != from) memcpy(to, from, (size_t)n_rows * s->out.row_bytes);
         } else {
             asc_kargs a = {.call = n_rows == f->tile_rows ? &s->call : &s->rest,
                            .out = at(&s->out, p),
@@ -85,45 +107,6 @@ void asc_fused_run(const asc_fused *f, void *const *data, void *tiles) {
     asc_kpar(f->n_tiles, f->n_threads, false, tile_unit, &j);
 }
 
-/* For kernels without strip: a call on vectors. */
-static void call_strip(const asc_fused_step *s, const asc_strip *a) {
-    asc_call c = s->call;
-    asc_kargs args = {.call = &c, .out = a->y, .n_threads = 1};
-    c.shape = ASC_SHAPE(a->n);
-    for (int k = 0; k < s->n_in && k < 3; k++) {
-        c.in_shape[k] = ASC_SHAPE(a->step[k] == 0 ? 1 : a->n);
-        args.in[k] = a->in[k];
-    }
-    s->run(&args);
-}
-
-/* Row p->row, columns [n0, n1). Tile storage keeps the part from its start on. */
-static void columns(const asc_fused *f, const place *p, int64_t n0, int64_t n1) {
-    for (size_t i = 0; i < f->n_steps; i++) {
-        const asc_fused_step *s = &f->steps[i];
-        const size_t skip = (size_t)n0 * sizeof(float), bytes = (size_t)(n1 - n0) * sizeof(float);
-        asc_strip a;
-        uint8_t *y = at(&s->out, p) + (s->out.in_tile ? 0 : skip);
-        if (s->kind == ASC_FUSED_COPY) {
-            const uint8_t *from = at(&s->in[0], p) + (s->in[0].in_tile ? 0 : skip);
-            if (y != from) memcpy(y, from, bytes);
-            continue;
-        }
-        a = strip_of(s);
-        a.n = n1 - n0;
-        for (int k = 0; k < s->n_in; k++) {
-            const size_t in = s->in[k].in_tile || s->in[k].step == 0 ? 0 : skip;
-            a.in[k] = (const float *)(const void *)(at(&s->in[k], p) + in);
-        }
-        a.y = (float *)(void *)y;
-        a.y2 = second(s, a.y);
-        if (s->kind == ASC_FUSED_STRIP)
-            s->strip(&a);
-        else
-            call_strip(s, &a);
-    }
-}
-
 /* Rows of a part lie far apart, so the processor does not guess which lines come next; it is told so many
  * rows early. */
 enum { ROWS_AHEAD = 3 };
@@ -152,9 +135,13 @@ static void block(const asc_epilogue *base, int64_t m0, int64_t m1, int64_t n0, 
         for (p.row = m0; p.row < m1; p.row += f->tile_rows) rows(f, &p, asc_kmin(f->tile_rows, m1 - p.row));
         return;
     }
-    for (p.row = m0; p.row < m1; p.row++) {
-        if (p.row + ROWS_AHEAD < m1) fetch_row(f, post->data, p.row + ROWS_AHEAD, n0, n1);
-        columns(f, &p, n0, n1);
+    const int64_t step = asc_kmin(f->tile_rows, ROWS_AHEAD);
+    p.n0 = n0;
+    p.n1 = n1;
+    for (p.row = m0; p.row < m1; p.row += step) {
+        for (int64_t r = p.row + step; r < p.row + 2 * step && r < m1; r++)
+            fetch_row(f, post->data, r, n0, n1);
+        rows(f, &p, asc_kmin(step, m1 - p.row));
     }
 }
 

@@ -179,6 +179,10 @@ static void run(const asc_kargs *args) {
     const int64_t units = (s.n + UNIT - 1) / UNIT;
     const int64_t threads = args->n_threads, across = units < threads ? units : threads,
                   down = threads / across;
+    if (across * down == 1) { /* small nets: even a parallel region of one thread has its price */
+        columns(&job, 0, s.m, 0, s.n, args->scratch, args->post, 0);
+        return;
+    }
 #pragma omp parallel for num_threads(args->n_threads) schedule(static)
     for (int64_t i = 0; i < across * down; i++) {
         const int64_t c = i % across, r = i / across;
