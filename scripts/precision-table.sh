@@ -9,7 +9,7 @@ new=$(mktemp)
 trap 'rm -f "$new"' EXIT
 levels=highest,bf16x6,high,medium,int8
 table() { # MODEL OPTIONS...: method by level
-    $program compare "$@" --devices reference,cpu --precision $levels --modes deferred --threads 2 --markdown || [ $? = 1 ]
+    $program compare "$@" --devices reference,cpu --precision $levels --modes deferred --threads 2 --emulate --markdown || [ $? = 1 ]
 }
 old_model_table() { # the lines of the page as it is
     sed -n '/^## SmolLM2/,$p' $page 2>/dev/null
@@ -37,6 +37,9 @@ row. Errors of scores are computed with it (docs/errors.md), so a coarser level 
 - A result names its levels; `ascribe rerun` uses them again, `ascribe compare` names them when they differ.
 - `ascribe compare MODEL --against tpu-default` (also `tpu-high`, `tpu-highest`) computes with the products that matrix
   units make, one, three and six, and says by how much attributions differ from those of f32 products.
+- The processor has kernels of the coarser levels for products of nine rows and more with one matrix; others it computes
+  finer than asked for. `ascribe compare --emulate` (and `--against`) makes every product of its pieces, as a matrix unit
+  does; attention then rounds its operands and keeps the weights between them in f32. The tables below are of that kind.
 - `ascribe bench MODEL --modes deferred --precision highest,high,medium` says what a level costs on this machine.
 
 The tables: largest difference of a score from f64 over the largest score, with the same draws for sampled methods.
@@ -50,8 +53,11 @@ for net in mlp cnn transformer; do
 done >>"$new"
 if [ -n "$model" ]; then
     printf '## SmolLM2-135M, "The capital of France is", target " Paris"\n'
+    printf 'Weights are Q4_1 in the file: they are expanded, then split; there is no 8-bit product of them. Integrated gradients\n'
+    printf 'have 4 points on the path from end tokens; a difference above 1 says that these scores are noise at that level.\n\n'
+    levels=highest,bf16x6,high,medium
     for method in saliency input-x-gradient integrated-gradients feature-ablation; do
-        table "$model" --prompt 'The capital of France is' --target ' Paris' --method $method --steps 8 |
+        table "$model" --prompt 'The capital of France is' --target ' Paris' --method $method --steps 4 |
             if [ $method = saliency ]; then cat; else sed 1,2d; fi
     done
 else

@@ -28,6 +28,12 @@ ASC_API ASC_MUST_USE asc_status asc_set_precision_at(asc_ctx *ctx, const char *s
 ASC_API bool asc_precision_at(const asc_ctx *ctx, size_t i, const char **site, asc_precision *level,
                               bool *used);
 
+/* Devices have kernels of a coarse level where it makes them faster, and compute finer elsewhere:
+ * convolutions, attention, few rows. With emulation every product is made of its level's bf16 products, as a
+ * matrix unit makes them (stored weights: where the device can), slowly. On the reference device, which knows
+ * one level, nothing changes. */
+ASC_API void asc_emulate_levels(asc_ctx *ctx, bool on);
+
 /* Attribution refuses to give final numbers with int8 products anywhere, unless told that they are wanted (to
  * measure them, or to rank). */
 ASC_API void asc_allow_int8(asc_ctx *ctx, bool allow);

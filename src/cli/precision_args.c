@@ -19,6 +19,7 @@ int cli_set_level(cli *c, const char *text) {
 /* Commands that measure what a level does may measure int8 too. */
 int cli_set_levels(cli *c) {
     bool measures = c->command != CMD_explain && c->command != CMD_compare_methods && c->command != CMD_rerun;
+    if (cli_has(c, OPT_EMULATE) || cli_has(c, OPT_AGAINST)) asc_emulate_levels(c->ctx, true);
     asc_allow_int8(c->ctx, measures || cli_has(c, OPT_FORCE_INT8));
     for (size_t i = 0; cli_nth(c, OPT_PRECISION_AT, i) != NULL; i++) {
         int rc = cli_set_level(c, cli_nth(c, OPT_PRECISION_AT, i));

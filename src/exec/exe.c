@@ -3,6 +3,7 @@
  * All other pointers are set once, and again only when the context's block of temporaries has moved. */
 #include "exe.h"
 #include "debug.h"
+#include "emulate.h"
 #include "passes.h"
 #include "profile_unit.h"
 #include <string.h>
@@ -11,6 +12,8 @@ static asc_status optimise(asc_ctx *ctx, asc_exe *e, uint64_t off) {
     const asc_device *dev = asc_exec_device(ctx);
     for (size_t i = 0; i < e->program.n_nodes; i++) e->program.nodes[i].origin = (int32_t)i + 1;
     asc_status st = asc_program_verify(ctx, &e->program);
+    if (st == ASC_OK && asc_runtime_of(ctx)->emulates)
+        st = asc_program_emulate(ctx, &e->program, ctx->precision);
     if (st != ASC_OK) return st;
     asc_pass_env env = {
         .storage_bytes = dev->storage_bytes, .alias = dev->aliases_views, .fuses = dev->fuses, .off = off};

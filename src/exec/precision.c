@@ -36,6 +36,13 @@ asc_status asc_set_precision_at(asc_ctx *ctx, const char *site, asc_precision le
     return asc_level_set_at(ctx, site, level);
 }
 
+void asc_emulate_levels(asc_ctx *ctx, bool on) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    rt->emulates = on && strcmp(ctx->device_name, "reference") != 0;
+    asc_capture_forget(ctx, NULL); /* made the other way */
+    asc_exec_cache_clear(ctx);
+}
+
 void asc_allow_int8(asc_ctx *ctx, bool allow) { asc_runtime_of(ctx)->allow_int8 = allow; }
 
 asc_status asc_precision_check(asc_ctx *ctx) {

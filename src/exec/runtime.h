@@ -102,6 +102,7 @@ typedef struct asc_runtime {
     uint64_t replay_cut;             /* cuts until one is saved; 0 = none */
     char replay_path[1024];          /* ASC_REPLAY; "" = not set */
     struct asc_level_at *levels;     /* levels.c; longer sites first; NULL = none */
+    bool emulates;                   /* products are made of their pieces (emulate.h) */
     bool allow_int8;                 /* final numbers may have int8 products in them */
 } asc_runtime;
 

@@ -84,7 +84,24 @@ static void test_places(void **state) {
     j = parsed(ctx, p);
     const asc_json *place = asc_json_at(asc_json_get(asc_json_at(asc_json_get(j, "rows"), 0), "places"), 1);
     assert_true(num(place, "max_rel") < 0.1);
+    assert_true(num(place, "max_rel") > 1e-5);
+    /* of the model in a file too; every level is further away than the one before it */
+    double last = 0;
+    static const char *const units[] = {"tpu-highest", "tpu-high", "tpu-default"};
+    for (size_t i = 0; i < 3; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "$A compare $L --ids 5,9,12 --method saliency --against %s --json -",
+                 units[i]);
+        program_expect(p, 0, NULL, line);
+        asc_json_free(j);
+        j = parsed(ctx, p);
+        place = asc_json_at(asc_json_get(asc_json_at(asc_json_get(j, "rows"), 0), "places"), 1);
+        assert_true(num(place, "max_rel") > last && num(place, "max_rel") < 0.2);
+        last = num(place, "max_rel");
+    }
     asc_json_free(j);
+    program_expect(p, 0, NULL, "$A compare mlp --precision high --emulate --method saliency --markdown");
+    assert_non_null(strstr(p->out, "| saliency | input |"));
     program_expect(p, 2, "leave out --devices", "$A compare mlp --against tpu-high --devices cpu");
     program_expect(p, 2, "not 'gpu'", "$A compare mlp --devices gpu");
     test_ctx_end(ctx);
