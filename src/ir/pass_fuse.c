@@ -61,9 +61,25 @@ static asc_status push_inputs(fuser *f, const int32_t *nodes, size_t n_nodes, si
     return st;
 }
 
+/* From which node on a way backwards may still come back into g: nodes before it, and the groups that hold
+ * them, stand before g as a whole. */
+static int32_t reach_of(const fuser *f, const group *g) {
+    int32_t low = g->nodes[0];
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < f->n_groups; i++) {
+            const group *o = &f->groups[i];
+            if (o->n == 0 || o->nodes[0] >= low || o->nodes[o->n - 1] < low) continue;
+            low = o->nodes[0];
+            more = true;
+        }
+    }
+    return low;
+}
+
 /* Whether a way leads from the group to a node outside and back into the group. */
 static asc_status has_cycle(fuser *f, const group *g, bool *out) {
-    const int32_t inside = ++f->generation, met = ++f->generation;
+    const int32_t inside = ++f->generation, met = ++f->generation, low = reach_of(f, g);
     size_t n = 0, n_members;
     *out = false;
     for (size_t k = 0; k < g->n; k++) f->seen[g->nodes[k]] = inside;
@@ -83,7 +99,7 @@ static asc_status has_cycle(fuser *f, const group *g, bool *out) {
         if (f->seen[at] == met) continue;
         const int32_t *unit = members(f, &at, &n_members);
         for (size_t k = 0; k < n_members; k++) f->seen[unit[k]] = met;
-        if (unit[n_members - 1] < g->nodes[0]) continue; /* all of it stands before the group */
+        if (unit[n_members - 1] < low) continue;
         st = push_inputs(f, unit, n_members, &n);
     }
     return st;
@@ -213,6 +229,8 @@ static asc_status arrange(fuser *f, int32_t *order) {
             const size_t before = n;
             unit = members(f, &top, &n_members);
             if (f->seen[top] != placed) st = push_inputs(f, unit, n_members, &n);
+            if (n > (ASC_MAX_IN + 1) * (f->p->n_nodes + 1)) /* more than there are ways: a circle of groups */
+                return ASC_FAIL(f->ctx, ASC_INTERNAL, "node %%%d waits for itself", top);
             if (st != ASC_OK || n > before) continue;
             n--;
             if (f->seen[top] == placed) continue;

@@ -243,6 +243,7 @@ static int step(const asc_program *p, asc_node *n, int32_t *same) {
 
 int32_t asc_simplify_add(asc_rewrite *rw, asc_node n, size_t *n_rules) {
     int32_t same = -1;
+    if (!asc_rewrite_infer(rw, &n)) return -1; /* the rules compare shapes, and a part has not its node's */
     while (n.op != NULL) { /* ends: each rule skips a node or removes an axis move */
         int did = step(rw->p, &n, &same);
         *n_rules += did != 0;

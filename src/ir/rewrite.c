@@ -21,15 +21,18 @@ asc_node asc_rewrite_node(const asc_rewrite *rw, size_t k) {
     return n;
 }
 
+bool asc_rewrite_infer(const asc_rewrite *rw, asc_node *n) {
+    asc_call c;
+    if (n->op == NULL) return true;
+    asc_node_call(rw->p, n, &c);
+    if (n->op->infer(rw->ctx, &c) != ASC_OK) return false;
+    n->dtype = c.dtype;
+    n->shape = c.shape;
+    return true;
+}
+
 int32_t asc_rewrite_add(asc_rewrite *rw, asc_node *n) {
-    if (n->op != NULL) {
-        asc_call c;
-        asc_node_call(rw->p, n, &c);
-        if (n->op->infer(rw->ctx, &c) != ASC_OK) return -1;
-        n->dtype = c.dtype;
-        n->shape = c.shape;
-    }
-    return asc_program_add(rw->p, n);
+    return asc_rewrite_infer(rw, n) ? asc_program_add(rw->p, n) : -1;
 }
 
 static bool claim(asc_rewrite *rw, int32_t node) {

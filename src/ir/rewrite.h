@@ -22,6 +22,8 @@ typedef struct asc_rewrite {
 ASC_MUST_USE asc_status asc_rewrite_begin(asc_ctx *ctx, asc_program *p, asc_rewrite *out);
 /* Old node k with its inputs renamed. */
 asc_node asc_rewrite_node(const asc_rewrite *rw, size_t k);
+/* Works out type and shape of n; false on failure, with the error recorded. */
+bool asc_rewrite_infer(const asc_rewrite *rw, asc_node *n);
 /* Works out type and shape of n and appends it; -1 on failure, with the error recorded. */
 int32_t asc_rewrite_add(asc_rewrite *rw, asc_node *n);
 /* Old node k is new node `to` from here on. If k is an output and `to` cannot stand for it (an input, or

@@ -7,7 +7,7 @@
 #include "hash.h"
 #include "ops.h"
 
-enum { N_IN = 3, N_SCALARS = 2, N_OPS = 24, N_OUT = 4, MOST_ELEMS = 4096 };
+enum { N_IN = 3, N_SCALARS = 2, N_OPS = 24, N_OUT = 4, MOST_ELEMS = 16384 };
 
 /* A program is its seed: the same draws record the same ops in every context. */
 typedef struct plan {
@@ -24,14 +24,52 @@ static uint32_t draw(draws *d, uint32_t below) {
 }
 
 static asc_shape shape_of(draws *d) {
-    static const int64_t sizes[] = {1, 2, 3, 5, 8};
+    static const int64_t sizes[] = {1, 2, 3, 5, 8, 17, 33, 64};
     asc_shape s = {.rank = 2 + (int)draw(d, 2)};
-    for (int i = 0; i < s.rank; i++) s.dims[i] = sizes[draw(d, 5)];
+    for (int i = 0; i < s.rank; i++) s.dims[i] = sizes[draw(d, s.rank == 2 ? 8 : 6)];
     return s;
 }
 
+/* Ops that move values, or reduce them along an axis. */
+static asc_tensor *moved(asc_ctx *ctx, draws *d, asc_tensor *x) {
+    int rank = x->shape.rank, axis = (int)draw(d, (uint32_t)rank), last = -1;
+    int64_t n = x->shape.dims[axis];
+    switch (draw(d, 10)) {
+    case 0:
+        return asc_sum(ctx, x, 1, &axis, true);
+    case 1:
+        return asc_mean(ctx, x, 1, &last, true);
+    case 2:
+        return asc_reshape(ctx, x, ASC_SHAPE(-1, x->shape.dims[rank - 1]));
+    case 3: {
+        int64_t first = draw(d, (uint32_t)n);
+        return asc_slice(ctx, x, axis, first, 1 + draw(d, (uint32_t)(n - first)));
+    }
+    case 4: {
+        asc_tensor *two[] = {x, asc_neg(ctx, x)};
+        return asc_tensor_elems(x) <= MOST_ELEMS / 2 ? asc_concat(ctx, two, 2, axis) : x;
+    }
+    case 5: {
+        int perm[ASC_MAX_RANK];
+        for (int i = 0; i < rank; i++) perm[i] = (i + 1) % rank;
+        return asc_transpose(ctx, x, rank, perm);
+    }
+    case 6:
+        return asc_max(ctx, x, axis, true);
+    case 7: {
+        int32_t rows[3] = {(int32_t)x->shape.dims[0] - 1, 0, (int32_t)x->shape.dims[0] / 2};
+        return asc_gather(ctx, x, asc_from_i32(ctx, ASC_SHAPE(3), rows));
+    }
+    case 8:
+        return asc_tensor_elems(x) <= MOST_ELEMS / 2 ? asc_pad(ctx, x, axis, 1, 0) : x;
+    default:
+        return asc_cumsum(ctx, x, axis, false, false);
+    }
+}
+
 static asc_tensor *unary(asc_ctx *ctx, draws *d, asc_tensor *x, const double *scalars) {
-    switch (draw(d, 13)) {
+    asc_shape last = ASC_SHAPE(x->shape.dims[x->shape.rank - 1]);
+    switch (draw(d, 22)) {
     case 0:
         return asc_tanh(ctx, x);
     case 1:
@@ -46,42 +84,42 @@ static asc_tensor *unary(asc_ctx *ctx, draws *d, asc_tensor *x, const double *sc
         return asc_neg(ctx, x);
     case 6:
         return asc_sigmoid(ctx, x);
-    case 7: {
-        int axis[] = {(int)draw(d, (uint32_t)x->shape.rank)};
-        return asc_sum(ctx, x, 1, axis, true);
-    }
-    case 8: {
-        int axis[] = {-1};
-        return asc_mean(ctx, x, 1, axis, true);
-    }
+    case 7:
+        return asc_gelu(ctx, x);
+    case 8:
+        return asc_log_softmax(ctx, x);
     case 9:
-        return asc_reshape(ctx, x, ASC_SHAPE(-1, x->shape.dims[x->shape.rank - 1]));
-    case 10: {
-        int axis = (int)draw(d, (uint32_t)x->shape.rank);
-        int64_t n = x->shape.dims[axis], first = draw(d, (uint32_t)n);
-        return asc_slice(ctx, x, axis, first, 1 + draw(d, (uint32_t)(n - first)));
-    }
-    case 11: {
-        asc_tensor *two[] = {x, x};
-        return asc_tensor_elems(x) <= MOST_ELEMS / 2 ? asc_concat(ctx, two, 2, 0) : x;
-    }
+        return asc_rms_norm(ctx, x, asc_full(ctx, last, 1.25), 1e-5);
+    case 10:
+        return asc_layer_norm(ctx, x, asc_full(ctx, last, 1.25), asc_full(ctx, last, scalars[1]), 1e-5);
+    case 11:
+        return asc_exp(ctx, asc_clip(ctx, x, -4.0, 2.0));
+    case 12:
+        return asc_scale(ctx, asc_scale(ctx, x, 2.0), 1.0); /* what simplification looks for */
+    case 13:
+        return asc_neg(ctx, asc_neg(ctx, asc_shift(ctx, x, 0.0)));
     default:
-        return asc_silu(ctx, x);
+        return moved(ctx, d, x);
     }
 }
 
 static asc_tensor *binary(asc_ctx *ctx, draws *d, asc_tensor *a, asc_tensor *b) {
     asc_shape s;
-    int64_t inner = a->shape.dims[a->shape.rank - 1];
-    if (b->shape.rank == 2 && inner == b->shape.dims[0] && draw(d, 2) == 0)
-        return asc_matmul(ctx, a, b, false, false);
-    if (a->shape.rank == 2 && b->shape.rank == 2 && inner == b->shape.dims[1] && draw(d, 2) == 0)
+    int64_t inner = a->shape.dims[a->shape.rank - 1], rows = asc_tensor_elems(a) / inner;
+    bool small =
+        b->shape.rank == 2 && rows * b->shape.dims[0] <= MOST_ELEMS && rows * b->shape.dims[1] <= MOST_ELEMS;
+    if (small && inner == b->shape.dims[0] && draw(d, 2) == 0) return asc_matmul(ctx, a, b, false, false);
+    if (small && a->shape.rank == 2 && inner == b->shape.dims[1] && draw(d, 2) == 0)
         return asc_matmul(ctx, a, b, false, true);
     if (!asc_shape_broadcast(&a->shape, &b->shape, &s) || asc_shape_elems(&s) > MOST_ELEMS)
         return asc_add(ctx, a, a); /* the same value twice */
-    switch (draw(d, 4)) {
+    switch (draw(d, 6)) {
     case 0:
         return asc_add(ctx, a, b);
+    case 4:
+        return asc_where(ctx, asc_less(ctx, a, b), a, b);
+    case 5:
+        return asc_mul(ctx, asc_sigmoid(ctx, a), asc_shift(ctx, b, 1.0));
     case 1:
         return asc_mul(ctx, a, b);
     case 2:
@@ -120,7 +158,7 @@ static size_t run(asc_ctx *ctx, plan *p, asc_compiled *c, int round, float *to) 
     draws d = {.seed = p->seed};
     asc_tensor *in[N_IN], *out[N_OUT];
     double scalars[N_SCALARS];
-    float x[512];
+    float x[5000];
     size_t n = 0;
     asc_scope_begin(ctx);
     for (int k = 0; k < N_IN; k++) {
@@ -180,11 +218,14 @@ static asc_compiled *compiled_of(asc_ctx *ctx, plan *p) {
 }
 
 static void every_mode_gives_the_same_bytes(void **state) {
+    /* a transposed part that became a reshape of the whole; groups that waited for each other */
+    static const uint64_t found[] = {2096, 2273};
     static float want[ROUNDS][N_OUT * MOST_ELEMS], got[N_OUT * MOST_ELEMS];
     asc_ctx *ctx[N_SETTINGS];
     (void)state;
     for (size_t k = 0; k < N_SETTINGS; k++) ctx[k] = open_setting(&settings[k]);
-    for (uint64_t seed = 1; seed <= 150; seed++) {
+    for (size_t i = 0; i < 150 + sizeof found / sizeof *found; i++) {
+        const uint64_t seed = i < 150 ? i + 1 : found[i - 150];
         size_t n[ROUNDS];
         for (size_t k = 0; k < N_SETTINGS; k++) {
             plan p = {.seed = seed};
@@ -247,7 +288,7 @@ static void errors_in_the_middle(void **state) {
             draws d = {.seed = seed};
             asc_tensor *in[N_IN], *out[N_OUT];
             const double scalars[N_SCALARS] = {0.5, 0.8};
-            float x[512] = {0.25f};
+            float x[5000] = {0.25f};
             asc_scope_begin(ctx);
             for (int i = 0; i < N_IN; i++) in[i] = asc_from_f32(ctx, shape_of(&d), x);
             asc_status st;
