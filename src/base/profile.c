@@ -277,10 +277,10 @@ void asc_prof_peak(asc_ctx *ctx) {
     const size_t live = ctx->mem.live_total;
     if (p->busy || live <= p->peak_bytes) return;
     p->peak_bytes = live;
-    p->peak_frame = p->frame;
     memcpy(p->peak_by_tag, ctx->mem.live_bytes, sizeof p->peak_by_tag);
     if (live < p->peak_event_bytes + p->peak_event_bytes / 64) return; /* no event for every small step */
     p->peak_event_bytes = live;
+    p->peak_frame = p->frame; /* of what made it large, not of the last crumb */
     asc_prof_add(
         p, (asc_prof_event){
                .start_ns = asc_now_ns(), .bytes_written = (double)live, .kind = ASC_PROF_PEAK, .threads = 1});

@@ -328,7 +328,9 @@ void asc_capture_write(asc_ctx *ctx, asc_capture *c, size_t k, int64_t first, as
     const asc_device *dev = asc_exec_device(ctx);
     asc_buffer *b = c->params[k];
     if (!dev->has_data || n == 0) return;
+    asc_prof_mark m = asc_prof_begin(ctx);
     dev->upload(b->dtype, (char *)b->data + dev->storage_bytes(b->dtype, first), host_dtype, host, n);
+    asc_prof_copy(ctx, m, "upload", dev->storage_bytes(b->dtype, n));
 }
 
 float *asc_capture_floats(asc_ctx *ctx, asc_capture *c, size_t k) {
@@ -406,7 +408,10 @@ asc_status asc_capture_read_f64(asc_ctx *ctx, const asc_capture *c, size_t k, do
         ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "the %s device computes no values", dev->name);
         return asc_hint(ctx, "use it for shapes and cost only; choose --device cpu or reference for numbers");
     }
-    if (n > 0) dev->download(o->dtype, b->data, ASC_DTYPE_F64, out, (int64_t)n);
+    if (n == 0) return ASC_OK;
+    asc_prof_mark m = asc_prof_begin(ctx);
+    dev->download(o->dtype, b->data, ASC_DTYPE_F64, out, (int64_t)n);
+    asc_prof_copy(ctx, m, "download", dev->storage_bytes(o->dtype, (int64_t)n));
     return ASC_OK;
 }
 

@@ -139,6 +139,7 @@ static void peak_of_memory(void **state) {
     void *c = asc_alloc(ctx, ASC_MEM_SCRATCH, 1000); /* less than before: no new peak */
     assert_true(p->peak_by_tag[ASC_MEM_ACTIVATIONS] >= 1 << 20);
     assert_true(p->peak_bytes >= (1 << 20) + 100 && p->peak_bytes < (2 << 20));
+    assert_string_equal(asc_prof_text(p, p->frames[p->peak_frame].name), "big"); /* not the last crumb */
     bool seen = false;
     for (size_t i = 0; i < asc_prof_events(p); i++) {
         const asc_prof_event *e = asc_prof_at(p, i);
