@@ -89,7 +89,8 @@ static bool attention(const asc_node *nodes, const asc_node *n, int axis, asc_pa
     const asc_shape *q = &nodes[n->in[0]].shape, *k = &nodes[n->in[1]].shape;
     if (axis != 1 || k->dims[2] == 0) return false;
     out->axis[0] = axis;
-    out->to_end = n->attrs.i[ASC_ATTN_CAUSAL] != 0;
+    /* queries are counted from the last: what they see depends on where the last one stands */
+    out->to_end = n->attrs.i[ASC_ATTN_CAUSAL] != 0 || n->attrs.i[ASC_ATTN_WINDOW] != 0;
     out->many = q->dims[1] * (q->dims[2] / k->dims[2]) > ASC_FEW_ROWS;
     return true;
 }

@@ -85,7 +85,7 @@ static bool grad_qualifies(const sink *s, const asc_node *n) {
     const asc_attrs *a = &n->attrs;
     const asc_shape *q = &s->nodes[n->in[0]].shape;
     return g->part.axis == 1 && a->f[ASC_ATTN_SCALE] > 0 &&
-           (a->i[ASC_ATTN_CAUSAL] == 0 || g->part.hi == q->dims[1]);
+           ((a->i[ASC_ATTN_CAUSAL] == 0 && a->i[ASC_ATTN_WINDOW] == 0) || g->part.hi == q->dims[1]);
 }
 
 /* The sdpa_grad whose dq node k gives its shape back; -1 = none. */

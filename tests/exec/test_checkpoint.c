@@ -104,7 +104,7 @@ static void sweep(bool fuses) {
         assert_true(b.flops >= flops_before * 0.98);
         flops_before = b.flops;
         assert_int_equal(b.run.n, all.run.n);
-        assert_memory_equal(b.run.out, all.run.out, all.run.n * sizeof(float));
+        assert_memory_equal(b.run.out, all.run.out, all.run.n * sizeof *all.run.out);
         asc_free(ctx, b.run.out);
     }
     asc_free(ctx, all.run.out);

@@ -1,5 +1,5 @@
-/* program_outputs.h - runs a program on a context's device without the executor: inputs drawn by their number,
- * outputs read as f32. */
+/* program_outputs.h - runs a program on a context's device without the executor: inputs drawn by their
+ * number, outputs read as f32. */
 #ifndef ASC_TEST_PROGRAM_OUTPUTS_H
 #define ASC_TEST_PROGRAM_OUTPUTS_H
 
@@ -9,7 +9,7 @@
 #include <math.h>
 
 typedef struct run_result {
-    float *out; /* all outputs one behind the other; asc_free */
+    double *out; /* all outputs one behind the other; asc_free */
     size_t n, arena_bytes;
 } run_result;
 
@@ -75,11 +75,11 @@ static inline asc_status run_program(asc_ctx *ctx, asc_program *p, bool fused, r
     if (st == ASC_OK) st = dev->run(ctx, state, &a);
     for (size_t i = 0; i < p->n_outputs; i++)
         n_out += (size_t)asc_shape_elems(&p->nodes[p->outputs[i]].shape);
-    if (st == ASC_OK) out->out = asc_calloc(ctx, ASC_MEM_GENERAL, n_out + 1, sizeof(float));
+    if (st == ASC_OK) out->out = asc_calloc(ctx, ASC_MEM_GENERAL, n_out + 1, sizeof *out->out);
     for (size_t i = 0; i < p->n_outputs && out->out != NULL; i++) {
         const asc_node *n = &p->nodes[p->outputs[i]];
         int64_t elems = asc_shape_elems(&n->shape);
-        dev->download(n->dtype, data[p->outputs[i]], ASC_DTYPE_F32, out->out + out->n, elems);
+        dev->download(n->dtype, data[p->outputs[i]], ASC_DTYPE_F64, out->out + out->n, elems);
         out->n += (size_t)elems;
     }
     out->arena_bytes = plan.arena_bytes;
