@@ -191,24 +191,23 @@ static void work_table(asc_text *t, const bench *b) {
 }
 
 static void text(const cli *c, bench *b) {
+    char legend[1024];
     asc_text *t = c->out;
     times_table(t, b);
     work_table(t, b);
-    asc_text_addf(
-        t,
-        "\n%zu warm calls (or runs of short ones) of each row in turn, %d threads; medians. first: the first "
-        "call of a\nnew context. busy: share of the cores in kernels, in one more run with a profile. peak: "
-        "share of the f32 "
-        "multiply-add rate\nthat the threads sustained right before and after the call (%.1f to %.1f "
-        "GFLOP/s); "
-        "%s.\nerror: largest difference of a score from the reference (f64), over its largest score. MB: "
-        "most "
-        "memory\nheld. hits, misses: of the cache of programs, in all calls.\n",
+    snprintf(
+        legend, sizeof legend,
+        "%zu warm calls (or runs of short ones) of each row in turn, %d threads; medians. first: the first "
+        "call of a new context. busy: share of the cores in kernels, in one more run with a profile. peak: "
+        "share of the f32 multiply-add rate that the threads sustained right before and after the call "
+        "(%.1f to %.1f GFLOP/s); %s. error: largest difference of a score from the reference (f64), over its "
+        "largest score. MB: most memory held. hits, misses: of the cache of programs, in all calls.",
         b->n_runs, b->n_threads, b->peak_least / 1e9, b->peak_most / 1e9,
         b->row[0].job.kind == CLI_JOB_PROMPT
-            ? "2 N\noperations a token forwards, 2 N backwards, N weights of "
-              "the blocks"
-            : "operations\nby the ops' own cost");
+            ? "2 N operations a token forwards, 2 N backwards, N weights of the blocks"
+            : "operations by the ops' own cost");
+    asc_text_adds(t, "\n");
+    asc_text_wrap(t, legend, 0, 100);
 }
 
 static void json_spread(asc_text *t, const char *key, double *v, size_t n) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 50 }; /* as the library's default */
+enum { STEPS = 50, BENCH_TOKENS = 56, FEW_TOKENS = 6 }; /* steps: as the library's default */
 
 bool cli_is_builtin(const char *operand) {
     for (size_t i = 0; asc_builtin_name(i) != NULL; i++) {
@@ -95,10 +95,46 @@ static int open_net(cli_job *j) {
     return rc;
 }
 
+/* Without a prompt of the user's: ids spread over the vocabulary, the first of them as the target; the
+ * arithmetic does not depend on which they are. */
+static int open_without_prompt(cli_job *j) {
+    size_t n = j->c.command == CMD_bench ? BENCH_TOKENS : FEW_TOKENS;
+    int rc = cli_open_context(&j->c);
+    if (rc == EXIT_DONE) rc = cli_open_model(&j->c, &j->model);
+    if (rc != EXIT_DONE) return rc;
+    asc_model_info info = asc_model_get_info(j->model);
+    if ((int64_t)n > info.context_length / 2) n = (size_t)info.context_length / 2;
+    int32_t *ids = malloc((n + 1) * sizeof *ids), *target = malloc(sizeof *target);
+    j->prompt.prompt.ids = ids; /* freed with the prompt */
+    if (j->prompt.target_ids == NULL) j->prompt.target_ids = target;
+    if (ids == NULL || target == NULL || n == 0) return cli_error(&j->c, ASC_RESOURCE_EXHAUSTED);
+    for (size_t i = 0; i < n; i++) ids[i] = (int32_t)((int64_t)(i * 7919 + 100) % info.n_vocab);
+    asc_request *q = &j->prompt.req;
+    q->prompt_ids = ids;
+    q->n_prompt_ids = n;
+    if (!cli_has(&j->c, OPT_FEATURES)) q->features = ASC_FEATURES_TOKEN;
+    if (j->prompt.target_ids != target) {
+        free(target);
+    } else if (q->target.ptr == NULL && q->generate == 0) {
+        *target = ids[0];
+        q->target_ids = target;
+        q->n_target_ids = 1;
+    }
+    return EXIT_DONE;
+}
+
+static bool has_prompt(const cli *c) {
+    for (int o = 0; o < N_OPTIONS; o++) {
+        if (strcmp(cli_options[o].group, "Prompt") == 0 && cli_has(c, (cli_option_id)o)) return true;
+    }
+    return false;
+}
+
 static int open_prompt(cli_job *j) {
     int rc = cli_refuse_net_options(&j->c);
     if (rc == EXIT_DONE) rc = cli_explain_request(&j->c, &j->prompt);
     j->prompt.req.want_sha256 = false; /* it reads the whole file */
+    if (rc == EXIT_DONE && !has_prompt(&j->c)) return open_without_prompt(j);
     return rc == EXIT_DONE ? cli_explain_open(&j->c, &j->prompt, &j->model) : rc;
 }
 

@@ -21,6 +21,8 @@ static void test_bench_rows(void **state) {
         "$A bench $L --prompt 'The capital' --modes eager,deferred,compiled --precision highest,high --runs "
         "2 "
         "--json -",
+        "$A bench $L --method saliency --modes eager,deferred,compiled --precision highest,high --runs 1 "
+        "--json -",
     };
     static const char *const modes[] = {"eager", "deferred", "compiled"};
     program *p = *state;
