@@ -105,19 +105,19 @@ static asc_status list(asc_ctx *ctx, asc_exe *e) {
     return ASC_OK;
 }
 
-asc_status asc_exe_make(asc_ctx *ctx, asc_program *take_recorded, uint64_t off, asc_exe **out) {
+static asc_status make(asc_ctx *ctx, asc_program *take, bool recorded, uint64_t off, asc_exe **out) {
     uint64_t t0 = asc_now_ns();
-    size_t live = ctx->mem.live_total - asc_alloc_size(take_recorded->nodes);
+    size_t live = ctx->mem.live_total - asc_alloc_size(take->nodes);
     asc_status st = ASC_OK;
     *out = NULL;
     asc_exe *e = asc_calloc(ctx, ASC_MEM_PROGRAM, 1, sizeof *e);
     if (e == NULL) {
-        asc_program_deinit(take_recorded);
+        asc_program_deinit(take);
         return ASC_RESOURCE_EXHAUSTED;
     }
-    e->program = *take_recorded;
-    asc_program_init(take_recorded, ctx);
-    ASC_TRY(optimise(ctx, e, off));
+    e->program = *take;
+    asc_program_init(take, ctx);
+    if (recorded) ASC_TRY(optimise(ctx, e, off));
     ASC_TRY(plan(ctx, e));
     ASC_TRY(list(ctx, e));
     e->bytes = ctx->mem.live_total - live;
@@ -128,6 +128,14 @@ asc_status asc_exe_make(asc_ctx *ctx, asc_program *take_recorded, uint64_t off, 
 done:
     asc_exe_destroy(ctx, e);
     return st;
+}
+
+asc_status asc_exe_make(asc_ctx *ctx, asc_program *take_recorded, uint64_t off, asc_exe **out) {
+    return make(ctx, take_recorded, true, off, out);
+}
+
+asc_status asc_exe_of_program(asc_ctx *ctx, asc_program *take, asc_exe **out) {
+    return make(ctx, take, false, 0, out);
 }
 
 void asc_exe_destroy(asc_ctx *ctx, asc_exe *e) {
