@@ -232,6 +232,7 @@ asc_status asc_queue_flush(asc_ctx *ctx, uint64_t boundary, asc_cut_reason why) 
     ASC_TRY(asc_exec_cut(ctx, wanted, n, why));
     reset(q, 0, 0.0, 0.0);
 done:
+    q->edge_signature = q->edge_nodes = 0; /* each step of a loop starts alike */
     queued_free(ctx, &now);
     asc_free(ctx, wanted);
     return st;

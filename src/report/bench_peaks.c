@@ -14,7 +14,7 @@ enum { CHAINS = 16, INNER = 20000 }; /* enough independent chains to hide the la
 typedef double (*fma_loop)(
     void); /* runs once, returns the floating-point operations done; the sum keeps it alive */
 
-static volatile float sink; /* written, never read: the results must not look unused */
+static volatile _Atomic float sink; /* written, never read: the results must not look unused */
 
 #if defined(__x86_64__)
 __attribute__((target("avx512f"))) static double loop_avx512(void) {

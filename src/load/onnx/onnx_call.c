@@ -58,10 +58,10 @@ void *asc_onnx_memory(asc_onnx_call *c, size_t n, size_t size) {
 }
 
 asc_onnx_value *asc_onnx_in(asc_onnx_call *c, size_t i) {
-    static asc_onnx_value none = {.kind = ASC_ONNX_NOTHING};
     if (i < c->n_in && c->in[i] != NULL) return c->in[i];
     asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "input %zu is missing", i);
-    return &none;
+    c->none = (asc_onnx_value){.kind = ASC_ONNX_NOTHING}; /* getters may write to it */
+    return &c->none;
 }
 
 asc_shape asc_onnx_shape(asc_onnx_call *c, size_t i) { return asc_onnx_in(c, i)->shape; }

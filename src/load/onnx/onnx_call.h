@@ -54,6 +54,7 @@ typedef struct asc_onnx_call {
     struct asc_onnx_frame *frame;
     asc_onnx_value **in;
     asc_onnx_value **out;
+    asc_onnx_value none; /* stands for a missing input after the error was noted */
 } asc_onnx_call;
 
 typedef asc_status (*asc_onnx_fn)(asc_onnx_call *c);
