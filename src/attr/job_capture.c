@@ -116,7 +116,7 @@ asc_status asc_job_captured(asc_job_batch_run *b, asc_job *j, const int64_t *siz
     b->capture = asc_capture_find(ctx, j->m, key, (6 + n_sizes) * sizeof *key);
     if (b->capture == NULL) ASC_TRY(capture(b, key, 6 + n_sizes, record, self));
     if (b->capture == NULL || !asc_capture_runs(b->capture)) {
-        asc_capture_count_refused(ctx);
+        asc_capture_count_refused(ctx, "the model looks at values");
         b->capture = NULL;
         goto done;
     }

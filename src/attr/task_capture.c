@@ -315,7 +315,7 @@ asc_status asc_pass_captured(asc_pass_run *r, size_t first, size_t n, bool *ran)
     *ran = false;
     if (!asc_exec_compiles(ctx)) return ASC_OK;
     if (!can_keep(r->p)) {
-        asc_capture_count_refused(ctx);
+        asc_capture_count_refused(ctx, r->p->rules->name);
         return ASC_OK;
     }
     if (r->n_key_base == 0) ASC_TRY(make_key(r));
@@ -326,7 +326,7 @@ asc_status asc_pass_captured(asc_pass_run *r, size_t first, size_t n, bool *ran)
     bool made = c == NULL;
     if (made) ASC_TRY(capture(r, first, n, &c));
     if (c == NULL || !asc_capture_runs(c)) {
-        asc_capture_count_refused(ctx);
+        asc_capture_count_refused(ctx, "the net looks at values that its inputs decide");
         return ASC_OK;
     }
     const note *kept = asc_capture_note_of(c, &bytes);

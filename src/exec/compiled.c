@@ -415,4 +415,7 @@ asc_status asc_capture_read_f64(asc_ctx *ctx, const asc_capture *c, size_t k, do
     return ASC_OK;
 }
 
-void asc_capture_count_refused(asc_ctx *ctx) { asc_runtime_of(ctx)->stats.refused_captures++; }
+void asc_capture_count_refused(asc_ctx *ctx, const char *why) {
+    asc_runtime_of(ctx)->stats.refused_captures++;
+    asc_logf(ctx, ASC_LOG_INFO, "compiled mode: recorded anew: %s", why);
+}

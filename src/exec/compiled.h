@@ -72,6 +72,6 @@ struct asc_exe *asc_capture_exe(asc_capture *c);
 
 /* Passes that methods ran without a capture in compiled mode, because their rules or the net cannot be
  * captured. */
-void asc_capture_count_refused(asc_ctx *ctx);
+void asc_capture_count_refused(asc_ctx *ctx, const char *why); /* why: for the log, at level info */
 
 #endif

@@ -1,6 +1,7 @@
 /* levels.c - levels of precision for chosen labels. The table is looked at once per recorded product: the
  * first entry puts a step before the executor's own hook, so that nobody pays for it who has none. */
 #include "ascribe/precision.h"
+#include "compiled.h"
 #include "runtime.h"
 #include <string.h>
 
@@ -34,6 +35,7 @@ asc_status asc_level_set_at(asc_ctx *ctx, const char *site, asc_precision level)
     asc_runtime *rt = asc_runtime_of(ctx);
     struct asc_level_at **at = &rt->levels;
     size_t len = strlen(site);
+    asc_capture_forget(ctx, NULL); /* they were recorded at other levels */
     for (; *at != NULL && (*at)->len >= len; at = &(*at)->next) {
         if (strcmp((*at)->site, site) != 0) continue;
         (*at)->level = level;

@@ -4,6 +4,7 @@
 #include "exec.h"
 #include "harness.h"
 #include "ops.h"
+#include "runtime.h"
 #include <math.h>
 
 static asc_ctx *ctx_of(const char *mode) {
@@ -219,6 +220,37 @@ static void frozen_contexts_record_nothing_new(void **state) {
     test_ctx_end(ctx);
 }
 
+static void product(asc_ctx *ctx, void *self, asc_tensor *const *in, const double *s, asc_tensor **out) {
+    (void)self, (void)s;
+    const char *old = asc_set_label(ctx, "here.mul");
+    out[0] = asc_matmul(ctx, in[0], in[1], false, false);
+    asc_set_label(ctx, old);
+}
+
+/* Another level for a place: what was captured before is not run any more. */
+static void levels_of_places_count(void **state) {
+    (void)state;
+    asc_ctx *ctx = ctx_of("compiled");
+    asc_compile_def d = {.struct_size = sizeof d, .fn = product, .n_in = 2, .n_out = 1};
+    asc_compiled *c;
+    float got[2][9 * 64], want[9 * 64];
+    assert_ok(ctx, asc_compile(ctx, &d, &c));
+    for (int i = 0; i < 2; i++) {
+        asc_scope_begin(ctx);
+        asc_tensor *in[] = {filled(ctx, ASC_SHAPE(9, 4), 1), filled(ctx, ASC_SHAPE(4, 64), 2)}, *out, *plain;
+        assert_ok(ctx, asc_compiled_call(c, in, NULL, &out));
+        product(ctx, NULL, in, NULL, &plain);
+        assert_ok(ctx, asc_read_f32(ctx, out, got[i], 9 * 64));
+        assert_ok(ctx, asc_read_f32(ctx, plain, want, 9 * 64));
+        assert_memory_equal(got[i], want, sizeof want);
+        assert_ok(ctx, asc_scope_end(ctx));
+        assert_ok(ctx, asc_level_set_at(ctx, "here", ASC_PRECISION_MEDIUM));
+    }
+    assert_memory_not_equal(got[0], got[1], sizeof want);
+    asc_compiled_destroy(c);
+    test_ctx_end(ctx);
+}
+
 /* Every allocation fails once: an error, and nothing left behind. */
 static void memory_runs_out(void **state) {
     (void)state;
@@ -260,6 +292,7 @@ int main(void) {
         cmocka_unit_test(outputs_may_be_anything),
         cmocka_unit_test(what_cannot_be_compiled_is_said),
         cmocka_unit_test(frozen_contexts_record_nothing_new),
+        cmocka_unit_test(levels_of_places_count),
         cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests_name("compile", tests, NULL, NULL);
