@@ -46,8 +46,8 @@ typedef struct asc_exe {
  * consumed, also when this fails. off: passes that do not run. Errors of the passes, the plan and the device;
  * RESOURCE_EXHAUSTED. */
 ASC_MUST_USE asc_status asc_exe_make(asc_ctx *ctx, asc_program *take_recorded, uint64_t off, asc_exe **out);
-/* The same for a program that has been through the passes, each node's `origin` set. take is consumed, also when
- * this fails. */
+/* The same for a program that has been through the passes, each node's `origin` set. take is consumed, also
+ * when this fails. */
 ASC_MUST_USE asc_status asc_exe_of_program(asc_ctx *ctx, asc_program *take, asc_exe **out);
 void asc_exe_destroy(asc_ctx *ctx, asc_exe *e); /* NULL is accepted */
 
