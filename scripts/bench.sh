@@ -5,6 +5,8 @@ set -eu
 cd "$(dirname "$0")/.."
 build/ascribe bench "$1"
 echo
+python3 scripts/bench-modes.py "$1"
+echo
 echo "Attribution on small nets: seconds a call, calls, peak memory of the process so far"
 build/bench_attribution
 echo
