@@ -26,7 +26,7 @@ void asc_capture_param(asc_tensor *leaf);
 bool asc_capture_check_below(asc_ctx *ctx, asc_tensor *leaf, int64_t n, const char *what);
 /* For asc_run: notes or refuses that ts are read. */
 ASC_MUST_USE asc_status asc_capture_reading(asc_ctx *ctx, asc_tensor *const *ts, size_t n);
-bool asc_exec_compiles(const asc_ctx *ctx); /* the context's mode is compiled */
+bool asc_exec_compiles(const asc_ctx *ctx); /* the mode is compiled, and nothing is being captured now */
 
 /* ---- captures ---- */
 

@@ -20,7 +20,9 @@ const char *asc_capture_end(asc_ctx *ctx) {
 
 void asc_capture_param(asc_tensor *leaf) { leaf->param = leaf->poison == ASC_OK; }
 
-bool asc_exec_compiles(const asc_ctx *ctx) { return asc_runtime_of(ctx)->compiled; }
+bool asc_exec_compiles(const asc_ctx *ctx) {
+    return asc_runtime_of(ctx)->compiled && !asc_runtime_of(ctx)->capturing;
+}
 
 bool asc_capture_check_below(asc_ctx *ctx, asc_tensor *leaf, int64_t n, const char *what) {
     asc_runtime *rt = asc_runtime_of(ctx);
