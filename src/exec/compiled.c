@@ -91,15 +91,25 @@ void asc_capture_forget(asc_ctx *ctx, const void *owner) {
     }
 }
 
+/* What c's end would free: weights are held by their owners as well. */
+static size_t bytes_of(const asc_capture *c) {
+    size_t bytes = c->bytes;
+    for (size_t i = 0; c->fixed != NULL && i < c->exe->n_inputs; i++) {
+        const asc_buffer *b = c->fixed[i];
+        if (b != NULL && b->refs == 1 && !b->borrowed) bytes += b->bytes;
+    }
+    return bytes;
+}
+
 /* Puts c first and drops what is too much behind it. */
 static void keep(asc_ctx *ctx, asc_capture *c) {
     asc_runtime *rt = asc_runtime_of(ctx);
-    size_t n = 1, bytes = c->bytes;
+    size_t n = 1, bytes = bytes_of(c);
     c->next = rt->captures;
     rt->captures = c;
     for (asc_capture **at = &c->next; *at != NULL;) {
         asc_capture *old = *at;
-        bytes += old->bytes;
+        bytes += bytes_of(old);
         if (++n > MOST_CAPTURES || bytes > MOST_BYTES) {
             *at = old->next;
             capture_destroy(ctx, old);
@@ -176,7 +186,6 @@ static asc_status tie_inputs(asc_ctx *ctx, asc_capture *c, asc_tensor *const *pa
                                 t->op->name);
         }
         if (c->input_param[i] < 0) c->fixed[i] = held(t->buf);
-        if (c->input_param[i] < 0 && !t->buf->borrowed) c->bytes += t->buf->bytes;
     }
     return ASC_OK;
 }

@@ -251,6 +251,41 @@ static void levels_of_places_count(void **state) {
     test_ctx_end(ctx);
 }
 
+static void first_row(asc_ctx *ctx, void *self, asc_tensor *const *in, const double *s, asc_tensor **out) {
+    (void)s;
+    out[0] = asc_mul(ctx, in[0], asc_slice(ctx, self, 0, 0, 1));
+}
+
+/* Weights belong to their owner: captures that share large ones do not drive each other out. */
+static void weights_do_not_count(void **state) {
+    (void)state;
+    enum { ROWS = 20 << 10, WIDTH = 1 << 10 }; /* 80 MB, more than captures may hold */
+    asc_ctx *ctx = ctx_of("compiled");
+    asc_scope_begin(ctx);
+    asc_tensor *w = asc_full(ctx, ASC_SHAPE(ROWS, WIDTH), 2.0);
+    assert_ok(ctx, asc_run(ctx, &w, 1));
+    asc_compile_def d = {.struct_size = sizeof d, .fn = first_row, .self = w, .n_in = 1, .n_out = 1};
+    asc_compiled *c;
+    uint64_t recorded, run;
+    assert_ok(ctx, asc_compile(ctx, &d, &c));
+    for (int i = 0; i < 6; i++) {
+        float x[2 * WIDTH] = {3.0f}, y[2 * WIDTH];
+        const int64_t rows = 1 + i % 2;
+        asc_scope_begin(ctx);
+        asc_tensor *in = asc_from_f32(ctx, ASC_SHAPE(rows, WIDTH), x), *out;
+        assert_ok(ctx, asc_compiled_call(c, &in, NULL, &out));
+        assert_ok(ctx, asc_read_f32(ctx, out, y, (size_t)rows * WIDTH));
+        assert_true(y[0] > 5.9f && y[0] < 6.1f);
+        assert_ok(ctx, asc_scope_end(ctx));
+    }
+    asc_compiled_counts(c, &recorded, &run);
+    assert_int_equal(recorded, 2);
+    assert_int_equal(run, 6);
+    asc_compiled_destroy(c);
+    assert_ok(ctx, asc_scope_end(ctx));
+    test_ctx_end(ctx);
+}
+
 /* Every allocation fails once: an error, and nothing left behind. */
 static void memory_runs_out(void **state) {
     (void)state;
@@ -293,6 +328,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_compiled_is_said),
         cmocka_unit_test(frozen_contexts_record_nothing_new),
         cmocka_unit_test(levels_of_places_count),
+        cmocka_unit_test(weights_do_not_count),
         cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests_name("compile", tests, NULL, NULL);
