@@ -172,8 +172,13 @@ static void constants(void **state) {
 static void out_of_memory(void **state) {
     (void)state;
     static const char *const text =
-        X "%1 = reshape f32 [24] %0 {shape=[24]}\n%2 = reshape f32 [4,6] %1 {shape=[4,6]}\n"
-          "%3 = exp f32 [4,6] %2\n%4 = exp f32 [4,6] %0\n%5 = add f32 [4,6] %3 %4\nreturn %5\n";
+        "%0 = input f32 [12,6]\n%1 = reshape f32 [72] %0 {shape=[72]}\n%2 = reshape f32 [12,6] %1 "
+        "{shape=[12,6]}\n"
+        "%3 = exp f32 [12,6] %2\n%4 = exp f32 [12,6] %0\n%5 = add f32 [12,6] %3 %4\n%6 = input f32 [6,6]\n"
+        "%7 = matmul f32 [12,6] %5 %6 {ta=0 tb=0}\n%8 = tanh f32 [12,6] %7\n"
+        "%9 = matmul f32 [12,6] %8 %6 {ta=0 tb=0}\n%10 = slice f32 [2,6] %9 {axis=0 start=10 len=2}\n"
+        "%11 = pad f32 [12,6] %10 {axis=0 before=10 after=0}\n%12 = matmul f32 [12,6] %11 %6 {ta=0 tb=1}\n"
+        "%13 = mul f32 [12,6] %12 %8\n%14 = mul f32 [12,6] %13 %5\nreturn %10 %14\n";
     for (long at = 1;; at++) {
         test_alloc t = {0};
         asc_ctx_options o = {
@@ -182,7 +187,7 @@ static void out_of_memory(void **state) {
         asc_program p;
         assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
         assert_ok(ctx, asc_program_parse(ctx, asc_view_of(text), &p));
-        asc_pass_env env = {.storage_bytes = pass_bytes, .alias = true};
+        asc_pass_env env = {.storage_bytes = pass_bytes, .alias = true, .memory_bytes = 1};
         t.fail_at = t.count + at;
         asc_status st = asc_passes_run(ctx, &p, &env);
         bool failed = t.count >= t.fail_at;
