@@ -149,6 +149,12 @@ typedef struct asc_result {
     char *warnings[ASC_MAX_WARNINGS];
     size_t n_warnings;
     char *precision_at; /* a line "SITE=LEVEL" for each other level; "" = none */
+    /* how passes were (a dry run: would be) run: prompts together; inputs of blocks kept, one of so many (0 =
+     * the whole model is one program) */
+    size_t prompts_per_pass, keep_every;
+    /* dry run */
+    double predicted_bytes_moved;          /* read and written by the ops */
+    size_t predicted_tags[ASC_MEM_N_TAGS]; /* of predicted_peak_bytes */
 } asc_result;
 
 /* Explains. On failure *out is NULL and the context holds the message. CANCELLED after asc_cancel. */

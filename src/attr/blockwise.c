@@ -74,7 +74,8 @@ static void add_price(walk *w, const asc_price *p) {
     s->cost.flops += p->cost.flops;
     s->cost.bytes_read += p->cost.bytes_read;
     s->cost.bytes_written += p->cost.bytes_written;
-    s->seconds += p->seconds;
+    s->program_bytes += p->program_bytes;
+    s->code_bytes += p->code_bytes;
 }
 
 /* Ends a step's scope: its values ts become leaves held in to[]. once: where the price of a step of this kind
@@ -85,7 +86,10 @@ static asc_status finish(walk *w, asc_status st, asc_tensor **ts, held *const *t
     asc_price p = {0};
     if (st == ASC_OK) st = w->pricing ? asc_price_of(ctx, ts, n, &p) : asc_run(ctx, ts, n);
     if (st == ASC_OK && w->pricing) add_price(w, &p);
-    if (st == ASC_OK && once != NULL) *once = p;
+    if (st == ASC_OK && once != NULL) {
+        *once = p;
+        once->program_bytes = once->code_bytes = 0; /* one program for all of them */
+    }
     for (size_t i = 0; st == ASC_OK && i < n; i++) {
         asc_tensor *t = ts[i];
         bool made = t->op != NULL && t != w->x; /* else a leaf that someone holds already */

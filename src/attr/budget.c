@@ -2,6 +2,7 @@
  * planned with stand-ins for their inputs, and kept. */
 #include "budget.h"
 #include "blockwise.h"
+#include "estimate.h"
 #include "exec.h"
 #include "target.h"
 
@@ -20,7 +21,7 @@ static size_t plus(size_t a, size_t b) {
 }
 
 static size_t total(const asc_price *p) {
-    return plus(plus(p->arena_bytes, p->scratch_bytes), p->output_bytes);
+    return plus(plus(plus(p->arena_bytes, p->scratch_bytes), p->output_bytes), p->code_bytes);
 }
 
 /* Largest blocks of a sequence of programs; outputs of the second come on top of those held. */
@@ -32,7 +33,8 @@ static void then(asc_price *sum, const asc_price *next, size_t held) {
     sum->cost.flops += next->cost.flops;
     sum->cost.bytes_read += next->cost.bytes_read;
     sum->cost.bytes_written += next->cost.bytes_written;
-    sum->seconds += next->seconds;
+    sum->program_bytes += next->program_bytes;
+    sum->code_bytes += next->code_bytes;
 }
 
 /* The points of a path, made by themselves and held, and what becomes of the gradient there. */
@@ -138,19 +140,32 @@ static asc_status fit(asc_job *j, asc_pass_kind kind, size_t len, size_t want, s
     size_t rounds = (want + way->batch - 1) / way->batch;
     way->batch = (want + rounds - 1) / rounds;
     *bytes = one + (way->batch - 1) * per;
+    if (way->batch > 2) *bytes += two.program_bytes; /* that of the whole batch is still to come */
     return ASC_OK;
 }
 
-static asc_status too_small(asc_job *j, size_t len, size_t least_bytes) {
-    size_t bytes = plus(asc_price_base(j->ctx), least_bytes);
-    ASC_FAIL(j->ctx, ASC_RESOURCE_EXHAUSTED, "one prompt of %zu tokens needs %zu bytes; the bound is %zu",
-             len, bytes, asc_job_limit(j));
-    return asc_hint(j->ctx, "raise --memory to at least %zuM", (bytes >> 20) + 1);
+/* What is live beside a pass; in a dry run also what a real run would hold. */
+static size_t base_of(const asc_job *j) {
+    size_t held = j->estimate != NULL ? j->estimate->held : 0;
+    return plus(asc_price_base(j->ctx), held);
+}
+
+void asc_job_note_peak(asc_job *j, size_t bytes) {
+    size_t before = asc_memory(j->ctx).peak_total, peak = plus(bytes, base_of(j));
+    if (j->estimate == NULL && before > peak) peak = before;
+    if (peak > j->r->predicted_peak_bytes) j->r->predicted_peak_bytes = peak;
 }
 
 static size_t room_of(const asc_job *j) {
-    size_t base = asc_price_base(j->ctx), limit = asc_job_limit(j);
+    size_t base = base_of(j), limit = asc_job_limit(j);
     return limit > base ? limit - base : 0;
+}
+
+static asc_status too_small(asc_job *j, size_t len, size_t least_bytes) {
+    size_t bytes = plus(base_of(j), least_bytes);
+    ASC_FAIL(j->ctx, ASC_RESOURCE_EXHAUSTED, "one prompt of %zu tokens needs %zu bytes; the bound is %zu",
+             len, bytes, asc_job_limit(j));
+    return asc_hint(j->ctx, "raise --memory to at least %zuM", (bytes >> 20) + 1);
 }
 
 asc_status asc_job_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t want, asc_way *out) {
@@ -176,7 +191,8 @@ asc_status asc_job_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t want
     if (one > room_of(j)) return too_small(j, len, smallest);
     st = fit(j, kind, len, want, room_of(j), one, out, &bytes);
     if (st != ASC_OK) return st;
-    bytes = plus(bytes, asc_price_base(j->ctx));
-    if (bytes > j->r->predicted_peak_bytes) j->r->predicted_peak_bytes = bytes;
+    if (j->estimate == NULL) asc_job_note_peak(j, bytes); /* else noted when it is counted */
+    if (out->batch > j->r->prompts_per_pass) j->r->prompts_per_pass = out->batch;
+    if (backward) j->r->keep_every = out->keep_every;
     return ASC_OK;
 }

@@ -24,6 +24,8 @@ size_t asc_job_limit(const asc_job *j);
 /* One pass over b prompts of `len` tokens: without running it. */
 ASC_MUST_USE asc_status asc_job_need(asc_job *j, asc_pass_kind kind, size_t len, size_t b, size_t keep_every,
                                      asc_price *out);
+/* Notes what a program needs in the result's predicted peak. */
+void asc_job_note_peak(asc_job *j, size_t bytes);
 /* The best way to run `want` prompts of `len` tokens; notes the predicted peak in the result.
  * RESOURCE_EXHAUSTED naming the least bound that would do. */
 ASC_MUST_USE asc_status asc_job_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t want, asc_way *out);

@@ -1,7 +1,7 @@
 /* explain.c - asc_explain: runs a job and fills in what every result carries. */
 #include "ascribe/precision.h"
 #include "cpu.h"
-#include "budget.h"
+#include "estimate.h"
 #include "exec.h"
 #include "json.h"
 #include "method.h"
@@ -129,7 +129,7 @@ static asc_status describe(asc_job *j) {
 }
 
 /* Probability of the whole target: from the value when it says so, else one more forward pass. */
-static asc_status target_probability(asc_job *j) {
+asc_status asc_job_target_probability(asc_job *j) {
     asc_result *r = j->r;
     if (r->n_versus == 0 && j->req->output == ASC_OUTPUT_LOGPROB) {
         r->target_prob = exp(r->value);
@@ -153,50 +153,6 @@ static asc_status target_probability(asc_job *j) {
     return st;
 }
 
-/* Rate of this machine on a matrix product like the model's own, in FLOP/s; a few milliseconds. */
-static asc_status measure_rate(asc_job *j, double *flops_per_second) {
-    asc_ctx *ctx = j->ctx;
-    int32_t ids[64] = {0};
-    asc_status st = ASC_OK;
-    *flops_per_second = 0.0;
-    double t = 0.0, flops = 0.0;
-    for (int round = 0; round < 2 && st == ASC_OK; round++) { /* the first round touches fresh memory */
-        asc_exec_stats before = asc_exec_stats_of(ctx);
-        asc_scope_begin(ctx);
-        asc_tensor *x = asc_decoder_embed(&j->m->decoder, ids, 1, 64);
-        const asc_layer *w = &j->m->decoder.layers[0];
-        asc_tensor *y = asc_gated_mlp(ctx, x, w->w_gate, w->w_up, w->w_down, ASC_GATE_SILU);
-        st = asc_scope_close(ctx, asc_run(ctx, &y, 1));
-        asc_exec_stats after = asc_exec_stats_of(ctx);
-        t = after.seconds - before.seconds;
-        flops = after.flops - before.flops;
-    }
-    if (t > 0.0) *flops_per_second = flops / t;
-    return st;
-}
-
-static asc_status price_only(asc_job *j) {
-    asc_result *r = j->r;
-    double forward = 0.0, gradient = 0.0, rate = 0.0;
-    asc_way way;
-    j->method->price(j, &forward, &gradient);
-    forward += 1.0; /* the model's own next token */
-    asc_status st = asc_job_batch(j, gradient > 0.0 ? ASC_PASS_PATH : ASC_PASS_VALUES, r->n_prompt,
-                                  (size_t)fmax(forward, gradient), &way);
-    if (st != ASC_OK) return st;
-    double tokens = (double)(r->n_prompt + r->n_target + r->n_versus) - 1.0;
-    double n = (double)j->m->info.n_params_blocks,
-           head = (double)j->m->decoder.cfg.n_vocab * (double)j->m->decoder.cfg.d_model;
-    double per = 2.0 * n * tokens + 2.0 * head * (double)(r->n_target + r->n_versus);
-    r->flops = per * (forward + 2.0 * gradient);
-    r->n_forward = (uint64_t)(forward + gradient);
-    r->n_backward = (uint64_t)gradient;
-    st = measure_rate(j, &rate);
-    r->predicted_seconds = rate > 0.0 ? r->flops / rate : 0.0;
-    r->converged = true;
-    return st;
-}
-
 asc_status asc_explain(asc_model *m, const asc_request *req, asc_result **out) {
     asc_ctx *ctx = m->ctx;
     asc_status st = ASC_OK;
@@ -217,7 +173,7 @@ asc_status asc_explain(asc_model *m, const asc_request *req, asc_result **out) {
     }
     ASC_TRY(describe(&j));
     if (req->dry_run) {
-        ASC_TRY(price_only(&j));
+        ASC_TRY(asc_estimate_job(&j, t0));
     } else {
         const int depth = asc_prof_push(ctx, r->method, -1);
         st = j.method->run(&j);
@@ -225,7 +181,7 @@ asc_status asc_explain(asc_model *m, const asc_request *req, asc_result **out) {
         if (st != ASC_OK) goto done;
         if (j.method->by_gradient) group_scores(&j);
         sums(&j);
-        ASC_TRY(target_probability(&j));
+        ASC_TRY(asc_job_target_probability(&j));
         r->flops = asc_exec_stats_of(ctx).flops - flops0;
     }
     r->seconds = (double)(asc_now_ns() - t0) * 1e-9;

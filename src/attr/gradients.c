@@ -1,7 +1,7 @@
 /* gradients.c - gradients of the scalar, at the prompt and at points between a baseline and the prompt, in
  * batches. */
 #include "blockwise.h"
-#include "budget.h"
+#include "estimate.h"
 #include "exec.h"
 #include "job_capture.h"
 #include "profile.h"
@@ -132,6 +132,8 @@ static asc_status all_points(asc_job *j, const double *alphas, size_t n, double 
     asc_way way;
     asc_status st = asc_job_batch(j, g != NULL ? ASC_PASS_PATH : ASC_PASS_POINTS, rest, n, &way);
     if (st != ASC_OK) return st;
+    if (j->estimate != NULL)
+        return asc_estimate_passes(j, g != NULL ? ASC_PASS_PATH : ASC_PASS_POINTS, rest, n, &way);
     if (g != NULL && (part = asc_calloc(ctx, ASC_MEM_SCRATCH, way.batch * rest, sizeof *part)) == NULL)
         return ASC_RESOURCE_EXHAUSTED;
     asc_tensor *x = asc_decoder_embed(&j->m->decoder, j->r->prompt_ids + c, 1, (int64_t)rest);
@@ -227,6 +229,7 @@ asc_status asc_job_gradient(asc_job *j, const char *norm, double *saliency, doub
     asc_way way;
     asc_status st = asc_job_batch(j, ASC_PASS_GRADIENT, p, 1, &way);
     if (st != ASC_OK) return st;
+    if (j->estimate != NULL) return asc_estimate_passes(j, ASC_PASS_GRADIENT, p, 1, &way);
     asc_tensor *ts[3] = {NULL, NULL, NULL}; /* scalar, gradient, activation */
     asc_scope_begin(ctx);
     asc_tensor *x = asc_decoder_embed(&j->m->decoder, j->r->prompt_ids, 1, (int64_t)p);

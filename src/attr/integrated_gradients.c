@@ -112,6 +112,10 @@ static asc_status adaptive(asc_job *j) {
                               /* gradients grow as 1 / alpha towards a zero baseline, and f32 ends at 1e38 */
                               .narrowest = strcmp(ctx->device_name, "reference") == 0 ? 1e-290 : 1e-30,
                               .batch = way.batch};
+    if (j->estimate != NULL) { /* at most so many; how many tells only the run */
+        double unused;
+        return asc_job_path(j, NULL, o.max_evaluations, NULL, &unused);
+    }
     st = asc_adaptive_integrate(ctx, integrand, j, r->n_prompt, &o, r->scores, r->score_errors, &a);
     if (st != ASC_OK) return st;
     r->value = a.f1;

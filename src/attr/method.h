@@ -32,6 +32,7 @@ typedef struct asc_job {
         *prefix; /* keys and values of tokens that all prompts of a batch begin with, [1,C,G,D] per layer */
     size_t n_prefix;               /* C; 0 = none */
     struct asc_job_leaves *leaves; /* set while a batch is recorded to be kept (job_capture.h) */
+    struct asc_estimate *estimate; /* a dry run: passes are counted, not run (estimate.h) */
 } asc_job;
 
 /* The leaves of a batch whose values change from run to run, in the order in which they were made. */
@@ -102,6 +103,8 @@ void asc_job_prefix_end(asc_job *j);
 
 /* values.c: values of n prompts of the same length, ids [n,len], in batches under the memory bound. */
 ASC_MUST_USE asc_status asc_job_values(asc_job *j, const int32_t *ids, size_t n, size_t len, double *out);
+/* explain.c: r->target_prob, from the value when it says so, else by one more pass. */
+ASC_MUST_USE asc_status asc_job_target_probability(asc_job *j);
 /* Floating-point error of one value, by the error model in docs/errors.md. */
 double asc_job_value_noise(const asc_job *j);
 /* Error of one score of a gradient method whose largest score is `largest`. */

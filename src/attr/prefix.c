@@ -1,20 +1,39 @@
 /* prefix.c - tokens that all prompts of a job begin with are run once; see method.h. */
+#include "estimate.h"
 #include "exec.h"
 #include "method.h"
+
+/* A dry run has keys and values without numbers. */
+static asc_status stand_in(asc_job *j, size_t layers) {
+    asc_ctx *ctx = j->ctx;
+    for (size_t l = 0; l < layers; l++) {
+        asc_tensor **kv[2] = {&j->prefix[l].k, &j->prefix[l].v};
+        for (int i = 0; i < 2; i++) {
+            *kv[i] = asc_price_leaf(ctx, (*kv[i])->dtype, (*kv[i])->shape);
+            if (asc_tensor_poisoned(*kv[i])) return asc_graph_take_error(asc_graph_of(ctx));
+            j->estimate->held += asc_price_buffer(ctx, (*kv[i])->dtype, &(*kv[i])->shape);
+        }
+    }
+    return ASC_OK;
+}
 
 asc_status asc_job_prefix_begin(asc_job *j, const int32_t *ids, size_t n) {
     asc_ctx *ctx = j->ctx;
     asc_decoder *d = &j->m->decoder;
     size_t layers = (size_t)d->cfg.n_layers;
     asc_status st = ASC_OK;
+    asc_price p;
+    bool dry = j->estimate != NULL;
     j->prefix = asc_calloc(ctx, ASC_MEM_GENERAL, layers, sizeof *j->prefix);
     asc_tensor **all = asc_calloc(ctx, ASC_MEM_GENERAL, 2 * layers, sizeof(asc_tensor *));
     if (j->prefix == NULL || all == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }
+    if (dry) asc_price_begin(ctx);
     asc_decoder_run run = {.x = asc_decoder_embed(d, ids, 1, (int64_t)n), .out_kv = j->prefix, .tail = 1};
     asc_tensor *hidden = asc_decoder_hidden(d, &run); /* its last rows are never read, so never computed */
+    if (dry) asc_price_end(ctx);
     if (asc_tensor_poisoned(hidden)) {
         st = asc_graph_take_error(asc_graph_of(ctx));
         goto done;
@@ -23,8 +42,15 @@ asc_status asc_job_prefix_begin(asc_job *j, const int32_t *ids, size_t n) {
         all[2 * l] = j->prefix[l].k;
         all[2 * l + 1] = j->prefix[l].v;
     }
-    ASC_TRY(asc_run(ctx, all, 2 * layers));
-    for (size_t i = 0; i < 2 * layers; i++) asc_tensor_detach(all[i]); /* only the values are wanted */
+    ASC_TRY(asc_price_of(ctx, all, 2 * layers, &p));
+    asc_job_note_peak(j, p.arena_bytes + p.output_bytes + p.scratch_bytes);
+    if (j->estimate != NULL) {
+        ASC_TRY(stand_in(j, layers));
+        ASC_TRY(asc_estimate_program(j, &p, n));
+    } else {
+        ASC_TRY(asc_run(ctx, all, 2 * layers));
+        for (size_t i = 0; i < 2 * layers; i++) asc_tensor_detach(all[i]); /* only the values are wanted */
+    }
     j->n_prefix = n;
 done:
     asc_free(ctx, all);
@@ -36,4 +62,5 @@ void asc_job_prefix_end(asc_job *j) {
     asc_free(j->ctx, j->prefix);
     j->prefix = NULL;
     j->n_prefix = 0;
+    if (j->estimate != NULL) j->estimate->held = 0;
 }

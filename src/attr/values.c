@@ -1,7 +1,7 @@
 /* values.c - values of many prompts, in batches that fit the memory bound (budget.h); the floating-point
  * error model. */
 #include "ascribe/precision.h"
-#include "budget.h"
+#include "estimate.h"
 #include "exec.h"
 #include "job_capture.h"
 #include "method.h"
@@ -58,6 +58,10 @@ static asc_status run_batches(asc_job *j, const int32_t *ids, size_t n, size_t l
     size_t done = 0, c = j->n_prefix, rest = len - c;
     asc_way way;
     asc_status st = asc_job_batch(j, ASC_PASS_VALUES, rest, n, &way);
+    if (st == ASC_OK && j->estimate != NULL) {
+        memset(out, 0, n * sizeof *out);
+        return asc_estimate_passes(j, ASC_PASS_VALUES, rest, n, &way);
+    }
     int32_t *rows = st == ASC_OK ? asc_calloc(ctx, ASC_MEM_GENERAL, way.batch * rest, sizeof *rows) : NULL;
     if (st == ASC_OK && rows == NULL) st = ASC_RESOURCE_EXHAUSTED;
     while (st == ASC_OK && done < n) {

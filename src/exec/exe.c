@@ -146,7 +146,8 @@ void asc_exe_destroy(asc_ctx *ctx, asc_exe *e) {
     asc_free(ctx, e);
 }
 
-static asc_status prepare(asc_ctx *ctx, asc_exe *e) {
+asc_status asc_exe_prepare(asc_ctx *ctx, asc_exe *e) {
+    if (e->prepared) return ASC_OK;
     const asc_device *dev = asc_exec_device(ctx);
     uint64_t t0 = asc_now_ns();
     size_t live = ctx->mem.live_total;
@@ -163,7 +164,7 @@ static asc_status prepare(asc_ctx *ctx, asc_exe *e) {
 
 asc_status asc_exe_begin(asc_ctx *ctx, asc_exe *e) {
     asc_runtime *rt = asc_runtime_of(ctx);
-    asc_status st = e->prepared ? ASC_OK : prepare(ctx, e);
+    asc_status st = asc_exe_prepare(ctx, e);
     if (st != ASC_OK || !rt->device->has_data) return st;
     st = asc_block_reserve(ctx, ASC_MEM_ACTIVATIONS, &rt->arena, &rt->arena_bytes, e->plan.arena_bytes);
     if (st == ASC_OK)

@@ -51,6 +51,8 @@ ASC_MUST_USE asc_status asc_exe_make(asc_ctx *ctx, asc_program *take_recorded, u
 ASC_MUST_USE asc_status asc_exe_of_program(asc_ctx *ctx, asc_program *take, asc_exe **out);
 void asc_exe_destroy(asc_ctx *ctx, asc_exe *e); /* NULL is accepted */
 
+/* Makes the device's code, if that has not been done. */
+ASC_MUST_USE asc_status asc_exe_prepare(asc_ctx *ctx, asc_exe *e);
 /* Makes room for the temporaries and the device's code. */
 ASC_MUST_USE asc_status asc_exe_begin(asc_ctx *ctx, asc_exe *e);
 /* Runs it and counts it in the context's statistics. */

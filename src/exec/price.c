@@ -7,6 +7,13 @@ enum { BLOCK_OVERHEAD = 256 }; /* headers of a buffer: the block's, its record's
 void asc_price_begin(asc_ctx *ctx) { asc_runtime_of(ctx)->pricing++; }
 void asc_price_end(asc_ctx *ctx) { asc_runtime_of(ctx)->pricing--; }
 
+bool asc_price_prepares(asc_ctx *ctx, bool on) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    bool was = rt->price_prepares;
+    rt->price_prepares = on;
+    return was;
+}
+
 asc_tensor *asc_price_leaf(asc_ctx *ctx, asc_dtype dtype, asc_shape shape) {
     asc_graph *g = asc_graph_of(ctx);
     asc_buffer *b = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *b);
@@ -40,7 +47,15 @@ asc_status asc_price_of(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_price
     asc_plan plan;
     *out = (asc_price){0};
     asc_status st = asc_exec_price(ctx, ts, n, &plan);
-    if (st != ASC_OK) return st;
+    if (st != ASC_OK || r->n == 0) return st;
+    asc_cache_entry *entry = rt->cache.newest; /* what was just found or made */
+    if (rt->price_prepares) {
+        st = asc_exe_prepare(ctx, entry->exe);
+        if (st != ASC_OK) return st;
+        asc_cache_recount(ctx, entry);
+    }
+    out->program_bytes = entry->bytes;
+    if (!entry->exe->prepared && rt->device->prepare != NULL) out->code_bytes = entry->bytes / 2;
     out->cost = plan.cost;
     out->scratch_bytes = rt->device->has_data ? plan.scratch_bytes : 0;
     if (!rt->eager) {

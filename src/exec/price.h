@@ -8,13 +8,17 @@ typedef struct asc_price {
     size_t arena_bytes;   /* temporaries: one block, kept between cuts */
     size_t scratch_bytes; /* of the device: one block, kept between cuts */
     size_t output_bytes;  /* of buffers made by the run, and held until their tensors end */
+    size_t program_bytes; /* of the executable, which the cache keeps: live from now on */
+    size_t code_bytes;    /* about what the device adds to it at the first run */
     asc_cost cost;
-    double seconds; /* by the machine's rates, see asc_rates; 0 = unknown */
 } asc_price;
 
 /* Between the two, recorded ops are not run, not even in eager mode; leaves may be stand-ins. Calls nest. */
 void asc_price_begin(asc_ctx *ctx);
 void asc_price_end(asc_ctx *ctx);
+/* From here on (or no longer) programs that are priced get the device's code as well, which they get anyway
+ * when they run: then all that a run keeps of a program is live. Returns what was. */
+bool asc_price_prepares(asc_ctx *ctx, bool on);
 /* A leaf that has a shape and no value: programs that read it can be priced, never run. */
 asc_tensor *asc_price_leaf(asc_ctx *ctx, asc_dtype dtype, asc_shape shape);
 /* What computing ts would need. In eager mode every op's result is held until its scope ends, so all of them

@@ -83,6 +83,7 @@ typedef struct asc_runtime {
     const char *capture_read; /* op whose value was read although a parameter decides it */
     bool in_cut;              /* a cut is running: recording inside it is a bug */
     int pricing;              /* price.h: > 0 = ops are recorded, never run */
+    bool price_prepares;      /* price.h */
     size_t pending_nodes;     /* recorded since the last cut */
     asc_queue queue;
     asc_buffer *free_bufs[ASC_BUF_CLASSES]; /* cached, by size class */

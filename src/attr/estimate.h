@@ -1,0 +1,36 @@
+/* estimate.h - a dry run: the method goes its way, its passes are priced and counted instead of run.
+ *
+ * Peak, arithmetic and bytes moved are those of the programs that would run. Time: arithmetic over the rate
+ * at which this machine runs one block of the model (and its head) at the very shape of a pass, measured here
+ * once for each shape; fresh memory over the measured rate of first touching it; and what the dry run itself
+ * took for everything that a real run does as well. */
+#ifndef ASC_ESTIMATE_H
+#define ASC_ESTIMATE_H
+
+#include "budget.h"
+
+enum { ASC_ESTIMATE_RATES = 8 };
+
+typedef struct asc_estimate {
+    double seconds, flops, bytes; /* of the passes counted so far; bytes read and written by their ops */
+    size_t held;                  /* what a real run would hold now: a prefix */
+    size_t fresh;                 /* largest need of a pass: activations, outputs and scratch */
+    size_t scratch;               /* of that, the kernels' */
+    double measuring;             /* seconds spent on rates */
+    struct {
+        size_t rows;
+        bool backward;
+        double flops_per_second;
+    } rates[ASC_ESTIMATE_RATES];
+    size_t n_rates;
+} asc_estimate;
+
+/* Counts n prompts (or points) of `len` tokens run in this way, with the evaluations in the result. */
+ASC_MUST_USE asc_status asc_estimate_passes(asc_job *j, asc_pass_kind kind, size_t len, size_t n,
+                                            const asc_way *way);
+/* Counts a program of `rows` tokens that is not one of those: a prefix. */
+ASC_MUST_USE asc_status asc_estimate_program(asc_job *j, const asc_price *p, size_t rows);
+/* The dry run of a job that began at t0 (asc_now_ns): fills in the result's predictions. */
+ASC_MUST_USE asc_status asc_estimate_job(asc_job *j, uint64_t t0);
+
+#endif
