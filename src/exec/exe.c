@@ -20,9 +20,13 @@ static asc_status optimise(asc_ctx *ctx, asc_exe *e, uint64_t off) {
     env.memory_bytes = asc_runtime_of(ctx)->arena_bound;
     env.rows_depend = dev->rows_depend != NULL && dev->rows_depend(ctx);
     const bool text = asc_runtime_of(ctx)->debug >= ASC_DEBUG_TEXT;
+    size_t done[ASC_MOST_PASSES] = {0};
+    env.done = done;
     if (text) asc_debug_text(ctx, "program as recorded", &e->program);
     st = asc_passes_run(ctx, &e->program, &env);
     if (text && st == ASC_OK) asc_debug_text(ctx, "program after the passes", &e->program);
+    for (size_t i = 0; i < asc_n_passes && text; i++)
+        if (done[i] > 0) asc_logf(ctx, ASC_LOG_DEBUG, "pass %s: %zu", asc_passes[i]->name, done[i]);
     return st;
 }
 

@@ -10,6 +10,7 @@ const asc_pass *const asc_passes[] = {
 #undef PASS
 };
 const size_t asc_n_passes = sizeof asc_passes / sizeof asc_passes[0];
+_Static_assert(sizeof asc_passes / sizeof asc_passes[0] <= ASC_MOST_PASSES, "room for every pass");
 
 asc_status asc_passes_run(asc_ctx *ctx, asc_program *p, const asc_pass_env *env) {
     for (size_t k = 0; k < p->n_nodes; k++) { /* before anything moves */

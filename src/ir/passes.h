@@ -44,7 +44,8 @@ typedef struct asc_pass {
 #define PASS(name) extern const asc_pass asc_pass_##name;
 #include "passes.def"
 #undef PASS
-extern const asc_pass *const asc_passes[];
+enum { ASC_MOST_PASSES = 32 };
+extern const asc_pass *const asc_passes[]; /* at most ASC_MOST_PASSES */
 extern const size_t asc_n_passes;
 
 /* Runs every pass that is on, in the order of the table, verifying after each. INTERNAL names the pass. */

@@ -201,6 +201,24 @@ static void out_of_memory(void **state) {
     }
 }
 
+/* docs/passes.md has a row for each pass. */
+static void documented(void **state) {
+    (void)state;
+    static char text[1 << 16];
+    char path[4096], row[80];
+    const char *root = getenv("ASC_SOURCE_ROOT");
+    snprintf(path, sizeof path, "%s/docs/passes.md", root != NULL ? root : ".");
+    FILE *f = fopen(path, "rb");
+    if (f == NULL) fail_msg("cannot read %s", path);
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    assert_in_range(n, 1000, sizeof text - 2);
+    for (size_t i = 0; i < asc_n_passes; i++) {
+        snprintf(row, sizeof row, "\n| `%s` | ", asc_passes[i]->name);
+        if (strstr(text, row) == NULL) fail_msg("docs/passes.md has no row for %s", asc_passes[i]->name);
+    }
+}
+
 static void names(void **state) {
     (void)state;
     asc_ctx *ctx = test_ctx("null", NULL);
@@ -224,6 +242,7 @@ int main(void) {
         cmocka_unit_test(steps_that_change_nothing),
         cmocka_unit_test(constants),
         cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(documented),
         cmocka_unit_test(names),
     };
     return cmocka_run_group_tests_name("pass_local", tests, NULL, NULL);
