@@ -72,9 +72,11 @@ static asc_status run(asc_ctx *ctx, asc_ctx *owner, const asc_op *op, const asc_
     asc_tensor *y = asc_apply(ctx, op, &s->attrs, x, s->n_in);
     if (gradient) asc_grad(ctx, y, y, &x[first_moving(op, s)], 1, &grad);
     asc_tensor *wanted = gradient ? grad : y;
-    asc_status st = text != NULL                     ? asc_exec_text(ctx, &wanted, 1, text)
-                    : asc_exec_device(ctx)->has_data ? read_values(ctx, owner, wanted, out)
-                                                     : asc_run(ctx, &wanted, 1);
+    asc_status st;
+    if (text != NULL)
+        st = asc_tensor_poisoned(wanted) ? ASC_FAILED_PRECONDITION : asc_exec_text(ctx, &wanted, 1, text);
+    else
+        st = asc_exec_device(ctx)->has_data ? read_values(ctx, owner, wanted, out) : asc_run(ctx, &wanted, 1);
     return asc_scope_close(ctx, st);
 }
 

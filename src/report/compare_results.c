@@ -100,9 +100,10 @@ static asc_status note_change(compare_box *x, const char *what, const asc_json *
     put_value(&text, a);
     asc_strbuf_adds(&text, ", ");
     put_value(&text, b);
+    asc_status st = asc_strbuf_status(&text);
     char *copy = asc_arena_strdup(&x->arena, asc_strbuf_view(&text));
     asc_strbuf_deinit(&text);
-    if (copy == NULL) return ASC_RESOURCE_EXHAUSTED;
+    if (st != ASC_OK || copy == NULL) return ASC_RESOURCE_EXHAUSTED;
     x->d.changes[x->d.n_changes++] = copy;
     return ASC_OK;
 }

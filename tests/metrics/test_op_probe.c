@@ -1,6 +1,7 @@
 /* test_op_probe.c - every op's samples on every device; and that a wrong number, a missing op and a coarse
  * level are seen: the comparison has to be able to fail. */
 #include "../harness.h"
+#include "ascribe/precision.h"
 #include "op_probe.h"
 #include "program.h"
 #include "view.h"
@@ -72,11 +73,40 @@ static void test_programs(void **state) {
     test_ctx_end(exact);
 }
 
+/* Every allocation of one op's probe fails once, in a context that makes products of their pieces. */
+static void test_starved(void **state) {
+    asc_ctx *exact = test_ctx("reference", "deferred");
+    (void)state;
+    for (long fail = 1;; fail++) {
+        test_alloc t = {0};
+        asc_ctx_options o = {
+            .struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &t, .precision = "bf16x6"};
+        asc_ctx *ctx = NULL;
+        asc_op_probe *p = NULL;
+        assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
+        asc_emulate_levels(ctx, true);
+        t.fail_at = t.count + fail;
+        asc_status st = asc_set_precision_at(ctx, "part", ASC_PRECISION_HIGH);
+        if (st == ASC_OK) st = asc_probe_ops(ctx, exact, "conv", 0, &p);
+        bool failed = t.count >= t.fail_at;
+        t.fail_at = 0;
+        if (failed && st != ASC_OK && st != ASC_RESOURCE_EXHAUSTED)
+            fail_msg("allocation %ld: %s: %s", fail, asc_status_name(st), asc_error_message(ctx));
+        if (!failed) assert_int_equal(st, ASC_OK);
+        asc_op_probe_destroy(ctx, p);
+        test_ctx_end(ctx);
+        assert_int_equal(t.live, 0);
+        if (!failed) break;
+    }
+    test_ctx_end(exact);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_judge),
         cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_starved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
