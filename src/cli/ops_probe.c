@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PROBES = 64, MOST_SHOWN = 40 };
+enum { MOST_PROBES = 128, MOST_SHOWN = 40 };
 
 /* A probe in a context of its own, which its strings live in. */
 typedef struct probed {
@@ -166,7 +166,7 @@ int cli_ops_probe(cli *c) {
 /* Every device, the cpu with every set of instructions that the machine has, at every precision, in every
  * mode. */
 static int combinations(cli *c, probed *x, size_t *n, char *blocks[3]) {
-    static const char *const isas[] = {"baseline", "avx2", "avx512"};
+    static const char *const isas[] = {"baseline", "avx2", "avx512", "amx"};
     const char *devices[4], *levels[6], *modes[4];
     int nd = cli_words("devices", cli_has(c, OPT_DEVICES) ? c->value[OPT_DEVICES] : "cpu",
                        cli_options[OPT_DEVICE].arg, devices, 3, &blocks[0]);
@@ -181,7 +181,7 @@ static int combinations(cli *c, probed *x, size_t *n, char *blocks[3]) {
     if (nm < 0) return EXIT_USAGE;
     for (int d = 0; d < nd; d++) {
         bool cpu = strcmp(devices[d], "cpu") == 0;
-        for (int i = 0; i < (cpu ? 3 : 1); i++) {
+        for (int i = 0; i < (cpu ? 4 : 1); i++) {
             for (int l = 0; l < (cpu ? nl : 1); l++) {
                 for (int m = 0; m < nm && *n < MOST_PROBES; m++)
                     x[(*n)++] = (probed){.device = devices[d],
