@@ -27,7 +27,6 @@ typedef enum asc_bf16_scheme {
     ASC_BF16_1, /* hh */
     ASC_BF16_3, /* hm mh hh */
     ASC_BF16_6, /* hl hm mm mh lh hh */
-    ASC_BF16_8, /* hm hl ml mm mh lh lm hh: leaves out 2^-32 of a product only */
     ASC_N_BF16_SCHEMES
 } asc_bf16_scheme;
 
@@ -56,14 +55,13 @@ extern const asc_bf16_ops asc_bf16_amx, asc_bf16_avx512, asc_bf16_avx2, asc_bf16
 static inline int asc_bf16_pieces(asc_bf16_scheme s) { return s == ASC_BF16_1 ? 1 : s == ASC_BF16_3 ? 2 : 3; }
 
 /* The products of a scheme but hh, as pairs (piece of a, piece of b), h = 0, m = 1, l = 2. */
-static inline int asc_bf16_small(asc_bf16_scheme s, int pairs[7][2]) {
-    static const int lists[ASC_N_BF16_SCHEMES][7][2] = {
+static inline int asc_bf16_small(asc_bf16_scheme s, int pairs[5][2]) {
+    static const int lists[ASC_N_BF16_SCHEMES][5][2] = {
         {{0, 0}},
         {{0, 1}, {1, 0}},
         {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {2, 0}},
-        {{0, 1}, {0, 2}, {1, 2}, {1, 1}, {1, 0}, {2, 0}, {2, 1}},
     };
-    static const int n[ASC_N_BF16_SCHEMES] = {0, 2, 5, 7};
+    static const int n[ASC_N_BF16_SCHEMES] = {0, 2, 5};
     for (int i = 0; i < n[s]; i++) {
         pairs[i][0] = lists[s][i][0];
         pairs[i][1] = lists[s][i][1];

@@ -11,7 +11,7 @@ static inline void product(const asc_bf16_block *t, const uint16_t *a, const uin
 
 static __attribute__((noinline)) void sums(const asc_bf16_block *t, const asc_bf16_scheme scheme) {
     const int64_t next = asc_bf16_pieces(scheme) * ASC_BF16_TILE;
-    int pairs[7][2];
+    int pairs[5][2];
     const int n = asc_bf16_small(scheme, pairs);
     for (int r = 0; r < (t->two_rows ? 32 : 16); r++)
         for (int i = 0; i < (t->two_cols ? 32 : 16); i++) t->c[r * ASC_BF16_SIDE + i] = 0;
@@ -33,4 +33,3 @@ static void block(const asc_bf16_block *t, const asc_bf16_scheme scheme) {
 static void block_1(const asc_bf16_block *t) { block(t, ASC_BF16_1); }
 static void block_3(const asc_bf16_block *t) { block(t, ASC_BF16_3); }
 static void block_6(const asc_bf16_block *t) { block(t, ASC_BF16_6); }
-static void block_8(const asc_bf16_block *t) { block(t, ASC_BF16_8); }

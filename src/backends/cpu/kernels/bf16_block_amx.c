@@ -36,6 +36,15 @@ static void end(void) { _tile_release(); }
         _tile_loadd(6, b + (piece)*ASC_BF16_TILE, 64);                                                       \
         if (two_cols) _tile_loadd(7, b + (piece)*ASC_BF16_TILE + b_step, 64);                                \
     } while (0)
+/* Part i of n of the next block's right tiles, on their way to the L1 cache. */
+#define FETCH(i, n)                                                                                          \
+    do {                                                                                                     \
+        const int lines = (int)next / 32, from = lines * (i) / (n), to = lines * ((i) + 1) / (n);            \
+        _Pragma("GCC unroll 48") for (int l = from; l < to; l++) {                                           \
+            __builtin_prefetch(b + next + 32 * l);                                                           \
+            if (two_cols) __builtin_prefetch(b + next + 32 * l + b_step);                                    \
+        }                                                                                                    \
+    } while (0)
 #define PRODUCT()                                                                                            \
     do {                                                                                                     \
         _tile_dpbf16ps(0, 4, 6);                                                                             \
@@ -65,32 +74,19 @@ static inline __attribute__((always_inline)) void run(const asc_bf16_block *t, c
         for (int64_t q = 0; q < t->blocks; q++, a += next, b += next) {
             LEFT(0);
             RIGHT(2);
+            FETCH(0, 5);
             PRODUCT();
             RIGHT(1);
+            FETCH(1, 5);
             PRODUCT();
             LEFT(1);
+            FETCH(2, 5);
             PRODUCT();
             RIGHT(0);
+            FETCH(3, 5);
             PRODUCT();
             LEFT(2);
-            PRODUCT();
-        }
-    } else if (scheme == ASC_BF16_8) {
-        for (int64_t q = 0; q < t->blocks; q++, a += next, b += next) {
-            LEFT(0);
-            RIGHT(1);
-            PRODUCT();
-            RIGHT(2);
-            PRODUCT();
-            LEFT(1);
-            PRODUCT();
-            RIGHT(1);
-            PRODUCT();
-            RIGHT(0);
-            PRODUCT();
-            LEFT(2);
-            PRODUCT();
-            RIGHT(1);
+            FETCH(4, 5);
             PRODUCT();
         }
     }
@@ -122,6 +118,5 @@ static inline __attribute__((always_inline)) void run(const asc_bf16_block *t, c
 BLOCK(block_1, ASC_BF16_1)
 BLOCK(block_3, ASC_BF16_3)
 BLOCK(block_6, ASC_BF16_6)
-BLOCK(block_8, ASC_BF16_8)
 
-const asc_bf16_ops asc_bf16_amx = {begin, end, {block_1, block_3, block_6, block_8}};
+const asc_bf16_ops asc_bf16_amx = {begin, end, {block_1, block_3, block_6}};

@@ -45,4 +45,4 @@ static void tile(const uint16_t *a, const uint16_t *b, float *c) {
 
 #include "bf16_block.inl"
 
-const asc_bf16_ops asc_bf16_base = {nothing, nothing, {block_1, block_3, block_6, block_8}};
+const asc_bf16_ops asc_bf16_base = {nothing, nothing, {block_1, block_3, block_6}};

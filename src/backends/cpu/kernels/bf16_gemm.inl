@@ -26,19 +26,21 @@
 #define OPS JOIN(asc_bf16_, BF16_ISA)
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-typedef float vf __attribute__((vector_size(64)));
-typedef uint32_t vu __attribute__((vector_size(64)));
-typedef int32_t vi __attribute__((vector_size(64)));
+enum { AHEAD = 128 }; /* values of a row of a that are fetched before they are needed */
 
-/* The pieces of 16 pairs, pair p = (x0[p], x1[p]), one row of a tile for each piece. A last piece of three is
- * exact: 24 bits were three times 8. */
-ALWAYS_INLINE void split(const vf *px0, const vf *px1, const int pieces, uint16_t *out) {
-    vf x0 = *px0, x1 = *px1;
-    vu h0, h1;
+typedef float vf __attribute__((vector_size(64)));
+typedef float vf_at __attribute__((vector_size(64), aligned(4), may_alias)); /* anywhere in memory */
+typedef uint32_t vu __attribute__((vector_size(64)));
+typedef uint32_t vu_at __attribute__((vector_size(64), aligned(4), may_alias));
+
+/* The pieces of 16 pairs, pair p = (from[p], from2[p]), one row of a tile for each piece. A last piece of
+ * three is exact: 24 bits were three times 8. */
+ALWAYS_INLINE void split(const float *from, const float *from2, const int pieces, uint16_t *out) {
+    vf x0 = *(const vf_at *)from, x1 = *(const vf_at *)from2;
 #pragma GCC unroll 3
     for (int i = 0; i < pieces; i++, out += ASC_BF16_TILE) {
-        h0 = (vu)x0;
-        h1 = (vu)x1;
+        __builtin_prefetch(out + pieces * ASC_BF16_TILE, 1); /* the next tile's row, to be written */
+        vu h0 = (vu)x0, h1 = (vu)x1;
         if (i < 2) { /* to nearest, ties to even; a NaN keeps its upper half */
             vu up0 = (h0 >> 16 & 1) + 0x7FFF, up1 = (h1 >> 16 & 1) + 0x7FFF;
             if (i == 0) {
@@ -48,61 +50,68 @@ ALWAYS_INLINE void split(const vf *px0, const vf *px1, const int pieces, uint16_
             h0 += up0;
             h1 += up1;
         }
-        const vu pairs = h0 >> 16 | (h1 & 0xFFFF0000u);
-        memcpy(out, &pairs, sizeof pairs);
+        *(vu_at *)(void *)out = h0 >> 16 | (h1 & 0xFFFF0000u);
         x0 -= (vf)(h0 & 0xFFFF0000u);
         x1 -= (vf)(h1 & 0xFFFF0000u);
     }
 }
 
-ALWAYS_INLINE void split_any(const vf *x0, const vf *x1, int pieces, uint16_t *out) {
-    if (pieces == 3)
-        split(x0, x1, 3, out);
-    else if (pieces == 2)
-        split(x0, x1, 2, out);
-    else
-        split(x0, x1, 1, out);
-}
-
-static void load_some(const float *p, int64_t n, vf *out) {
-    *out = (vf){0};
-    if (n > 0) memcpy(out, p, (size_t)(n < 16 ? n : 16) * sizeof(float));
+/* 32 values of k of the rows that there are (at most 16), to one tile for each piece; k_left of them count.
+ */
+ALWAYS_INLINE void pack_tile(const float *x, int64_t ldx, int64_t rows, int64_t k_left, int64_t ahead,
+                             const int pieces, uint16_t *out) {
+    if (rows == 16 && k_left >= 32) {
+        for (int64_t r = 0; r < 16; r++) {
+            const float *row = x + r * ldx;
+            __builtin_prefetch(row + ahead);
+            __builtin_prefetch(row + ahead + 16);
+            split(row, row + 16, pieces, out + 32 * r);
+        }
+        return;
+    }
+    for (int64_t r = 0; r < 16; r++) {
+        float some[32] = {0};
+        if (r < rows) memcpy(some, x + r * ldx, (size_t)(k_left < 32 ? k_left : 32) * sizeof(float));
+        split(some, some + 16, pieces, out + 32 * r);
+    }
 }
 
 /* 16 rows of a, from row m on, to tiles of all of k. */
+ALWAYS_INLINE void pack_rows_of(const asc_bf16_job *job, int64_t m, const int pieces, uint16_t *out) {
+    const int64_t k = job->g.k, rows = job->g.m - m < 16 ? job->g.m - m : 16;
+    const float *x = job->g.a + m * k;
+    for (int64_t q = 0; q < job->blocks; q++, x += 32, out += pieces * ASC_BF16_TILE)
+        pack_tile(x, k, rows, k - 32 * q, 32 * q + AHEAD < k ? AHEAD : 16 * k + AHEAD - k, pieces, out);
+}
+
 static void pack_rows(const asc_bf16_job *job, int64_t m, uint16_t *out) {
-    const int64_t k = job->g.k, step = job->pieces * ASC_BF16_TILE;
-    for (int64_t r = 0; r < 16; r++, out += 32) {
-        if (m + r >= job->g.m) {
-            for (int64_t i = 0; i < job->blocks * job->pieces; i++) memset(out + i * ASC_BF16_TILE, 0, 64);
-            continue;
-        }
-        const float *x = job->g.a + (m + r) * k;
-        vf x0, x1;
-        for (int64_t q = 0; q < job->blocks; q++, x += 32) {
-            if (32 * (q + 1) <= k) {
-                memcpy(&x0, x, sizeof x0);
-                memcpy(&x1, x + 16, sizeof x1);
-            } else {
-                load_some(x, k - 32 * q, &x0);
-                load_some(x + 16, k - 32 * q - 16, &x1);
-            }
-            split_any(&x0, &x1, job->pieces, out + q * step);
+    if (job->pieces == 3)
+        pack_rows_of(job, m, 3, out);
+    else if (job->pieces == 2)
+        pack_rows_of(job, m, 2, out);
+    else
+        pack_rows_of(job, m, 1, out);
+}
+
+/* 16 columns of a filled slab of `depth` rows to tiles. */
+ALWAYS_INLINE void pack_slab_of(const float *slab, int64_t depth, const int pieces, uint16_t *out) {
+    static const float zeros[16];
+    for (int64_t q = 0; q < depth; q += 32, out += pieces * ASC_BF16_TILE) {
+        for (int64_t p = 0; p < 16; p++) {
+            const int64_t at = q + p;
+            split(at < depth ? slab + at * ASC_GEMM_SLAB : zeros,
+                  at + 16 < depth ? slab + (at + 16) * ASC_GEMM_SLAB : zeros, pieces, out + 32 * p);
         }
     }
 }
 
-/* 16 columns of a filled slab of `depth` rows to tiles. */
-static void pack_slab(const asc_bf16_job *job, const float *slab, int64_t depth, uint16_t *out) {
-    for (int64_t q = 0; q < depth; q += 32) {
-        for (int64_t p = q; p < q + 16; p++, out += 32) {
-            vf x0 = {0}, x1 = {0};
-            if (p < depth) memcpy(&x0, slab + p * ASC_GEMM_SLAB, sizeof x0);
-            if (p + 16 < depth) memcpy(&x1, slab + (p + 16) * ASC_GEMM_SLAB, sizeof x1);
-            split_any(&x0, &x1, job->pieces, out);
-        }
-        out += (job->pieces - 1) * ASC_BF16_TILE;
-    }
+static void pack_slab(const float *slab, int64_t depth, int pieces, uint16_t *out) {
+    if (pieces == 3)
+        pack_slab_of(slab, depth, 3, out);
+    else if (pieces == 2)
+        pack_slab_of(slab, depth, 2, out);
+    else
+        pack_slab_of(slab, depth, 1, out);
 }
 
 /* W[k0 .. k0+depth)[n0 .. n0+width) to tiles: that of column group c, block q, piece i is the
@@ -118,38 +127,54 @@ static void pack_panel(const asc_bf16_job *job, int64_t k0, int64_t depth, int64
             BF16_FILL(&job->g, k0 + q, d, n0 + n, w, s->slab, s->fill);
             for (int64_t j = 0; j < w; j += 16) {
                 const float *from = s->slab + j / ASC_GEMM_SLAB * ASC_GEMM_SLAB * d + j % ASC_GEMM_SLAB;
-                pack_slab(job, from, d,
+                pack_slab(from, d, job->pieces,
                           s->panel + (n + j) / 16 * group + q / 32 * job->pieces * ASC_BF16_TILE);
             }
         }
     }
 }
 
-/* Adds a block's results to y (starts y with them if first); true if one is not finite. */
-static bool put(const float *c, float *y, int64_t ldy, int64_t rows, int64_t cols, const bool first) {
-    vi odd = {0};
+/* Results that are not finite, or so small that flushed pieces could show (docs/errors.md). */
+enum { TINY = (127 - 80) << 23 }; /* bits of 2^-80 */
+static inline bool is_odd(float y) { return !isfinite(y) || (y != 0 && fabsf(y) < 0x1p-80f); }
+/* The same of 16; x - x is not 0 where x is not finite. */
+ALWAYS_INLINE void gather_odd(const vf *v, vu *odd) {
+    *odd |= (vu)(*v - *v) | (vu)(((vu)*v & 0x7FFFFFFFu) - 1 < (uint32_t)TINY - 1);
+}
+
+/* Adds 16 columns of a block's results to y, or starts y with them. */
+ALWAYS_INLINE void put_columns(const float *c, float *y, int64_t ldy, int64_t rows, const bool first,
+                               const bool last, vu *odd) {
     for (int64_t r = 0; r < rows; r++, c += ASC_BF16_SIDE, y += ldy) {
-        for (int64_t j = 0; j < cols; j += 16) {
-            const int64_t n = cols - j < 16 ? cols - j : 16;
-            vf v, old = {0};
-            memcpy(&v, c + j, sizeof v);
-            if (!first) {
-                if (n == 16)
-                    memcpy(&old, y + j, sizeof old);
-                else
-                    load_some(y + j, n, &old);
-                v += old;
-            }
-            if (n == 16) {
-                memcpy(y + j, &v, sizeof v);
-            } else {
-                for (int64_t i = n; i < 16; i++) v[i] = 0;
-                memcpy(y + j, &v, (size_t)n * sizeof(float));
-            }
-            odd |= (vi)(((vu)v & 0x7F800000u) == 0x7F800000u);
-        }
+        vf v = *(const vf_at *)c;
+        if (!first) v += *(const vf_at *)y;
+        *(vf_at *)y = v;
+        if (last) gather_odd(&v, odd);
     }
-    int32_t any = 0;
+}
+
+/* A block's results to y; true if `last` and one of them is odd. */
+static bool put(const float *c, float *y, int64_t ldy, int64_t rows, int64_t cols, bool first, bool last) {
+    vu odd = {0};
+    int64_t j = 0;
+    for (; j + 16 <= cols; j += 16) {
+        if (last)
+            put_columns(c + j, y + j, ldy, rows, first, true, &odd);
+        else if (first)
+            put_columns(c + j, y + j, ldy, rows, true, false, &odd);
+        else
+            put_columns(c + j, y + j, ldy, rows, false, false, &odd);
+    }
+    for (int64_t r = 0; r < rows && j < cols; r++) {
+        float some[16] = {0};
+        for (int64_t i = j; i < cols; i++) {
+            float *to = y + r * ldy + i;
+            some[i - j] = *to = first ? c[r * ASC_BF16_SIDE + i] : *to + c[r * ASC_BF16_SIDE + i];
+        }
+        const vf v = *(const vf_at *)some;
+        if (last) gather_odd(&v, &odd);
+    }
+    uint32_t any = 0;
     for (int i = 0; i < 16; i++) any |= odd[i];
     return any != 0;
 }
@@ -168,13 +193,13 @@ static void column_of(const asc_gemm_job *g, int64_t n, float *out, float *tmp) 
     }
 }
 
-/* f32 products for what is not finite among rows [m, m + rows), columns [n, n + cols). */
+/* f32 products for what is odd among rows [m, m + rows), columns [n, n + cols). */
 static void repair(const asc_gemm_job *g, int64_t m, int64_t rows, int64_t n, int64_t cols,
                    const asc_bf16_scratch *s) {
     for (int64_t j = n; j < n + cols; j++) {
         float *y = g->y + m * g->n + j, sum[ASC_BF16_SIDE];
         bool any = false;
-        for (int64_t r = 0; r < rows; r++) any |= !isfinite(y[r * g->n]);
+        for (int64_t r = 0; r < rows; r++) any |= is_odd(y[r * g->n]);
         if (!any) continue;
         column_of(g, j, s->column, s->fill);
         for (int64_t q = 0; q < g->k; q += 192) {
@@ -186,8 +211,33 @@ static void repair(const asc_gemm_job *g, int64_t m, int64_t rows, int64_t n, in
             for (int64_t r = 0; r < rows; r++) sum[r] = q == 0 ? link[r] : sum[r] + link[r];
         }
         for (int64_t r = 0; r < rows; r++)
-            if (!isfinite(y[r * g->n])) y[r * g->n] = sum[r];
+            if (is_odd(y[r * g->n])) y[r * g->n] = sum[r];
     }
+}
+
+/* Results of a block that wait in s->sums. They are added to y while the tiles are busy with the next block.
+ */
+typedef struct waiting {
+    const float *c;
+    int64_t n, cols; /* columns; none if 0 */
+    bool first, last;
+} waiting;
+
+static void settle(const asc_gemm_job *g, const waiting *w, int64_t m, int64_t rows,
+                   const asc_bf16_scratch *s) {
+    if (w->cols == 0) return;
+    const bool odd = put(w->c, g->y + m * g->n + w->n, g->n, rows, w->cols, w->first, w->last);
+    if (odd) repair(g, m, rows, w->n, w->cols, s);
+}
+
+/* Fetches part i of n of what the next link needs of `rows` rows, which lies behind this link's tiles at a,
+ * into the L2 cache. */
+static void fetch_ahead(const asc_bf16_block *b, int64_t tile, int64_t i, int64_t n) {
+    const int64_t lines = b->blocks * tile / 32, from = lines * i / n, to = lines * (i + 1) / n;
+    const uint16_t *next = b->a + b->blocks * tile;
+    for (int64_t l = from; l < to; l++) __builtin_prefetch(next + 32 * l, 0, 2);
+    next += b->a_step;
+    for (int64_t l = from; b->two_rows && l < to; l++) __builtin_prefetch(next + 32 * l, 0, 2);
 }
 
 /* Rows [m, m + rows), at most 32, times one panel. */
@@ -195,22 +245,30 @@ static void rows_by_panel(const asc_bf16_job *job, int64_t m, int64_t rows, int6
                           int64_t n0, int64_t width, const asc_bf16_scratch *s) {
     const int64_t blocks = (depth + 31) / 32, tile = job->pieces * ASC_BF16_TILE;
     const bool end = k0 + depth >= job->g.k;
-    asc_bf16_block b = {
-        .a_step = job->blocks * tile, .b_step = blocks * tile, .two_rows = rows > 16, .c = s->sums};
+    asc_bf16_block b = {.a_step = job->blocks * tile, .b_step = blocks * tile, .two_rows = rows > 16};
+    waiting w = {0};
+    float *c = s->sums;
     for (int64_t q = 0; q < blocks; q += job->link) {
         b.blocks = blocks - q < job->link ? blocks - q : job->link;
         b.a = job->left + ((m - job->m0) / 16 * job->blocks + k0 / 32 + q) * tile;
-        const bool last = end && q + b.blocks == blocks;
         for (int64_t n = 0; n < width; n += 32) {
-            const int64_t cols = width - n < 32 ? width - n : 32;
             b.b = s->panel + (n / 16 * blocks + q) * tile;
-            b.two_cols = cols > 16;
+            b.two_cols = width - n > 16;
+            b.c = c;
+            fetch_ahead(&b, tile, n / 32, (width + 31) / 32);
+            for (int64_t r = 0; r < rows; r++) {
+                const float *y = job->g.y + (m + r) * job->g.n + n0 + n;
+                __builtin_prefetch(y, 1);
+                __builtin_prefetch(y + 16, 1);
+            }
             OPS.block[job->scheme](&b);
-            const bool odd =
-                put(s->sums, job->g.y + m * job->g.n + n0 + n, job->g.n, rows, cols, k0 + q == 0);
-            if (last && odd) repair(&job->g, m, rows, n0 + n, cols, s);
+            settle(&job->g, &w, m, rows, s);
+            w = (waiting){c, n0 + n, width - n < 32 ? width - n : 32, k0 + q == 0,
+                          end && q + b.blocks == blocks};
+            c = s->sums + (c == s->sums ? ASC_BF16_SIDE * ASC_BF16_SIDE : 0);
         }
     }
+    settle(&job->g, &w, m, rows, s);
 }
 
 /* Columns [n0, n1) of rows [m0, m1). */

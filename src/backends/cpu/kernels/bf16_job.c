@@ -5,11 +5,17 @@
 
 enum {
     PANEL_BYTES = 1 << 20, /* half of an L2 cache of 2 MB */
-    DEPTH = 1536           /* values of k in a panel at most; whole blocks of every format */
+    DEPTH = 768,           /* values of k in a panel at most; whole blocks of every format */
+    HIGHEST_K = 64
 };
 
-static bool scheme_of(asc_precision level, asc_bf16_scheme *out) {
-    switch (level) {
+/* With tiles, six products are faster than f32 products and round less where sums have 64 terms or more
+ * (docs/decisions/highest-by-tiles.md). */
+static bool scheme_of(const asc_call *c, asc_isa isa, int64_t k, asc_bf16_scheme *out) {
+    switch (c->level) {
+    case ASC_PRECISION_HIGHEST:
+        *out = ASC_BF16_6;
+        return isa == ASC_ISA_AMX && k >= HIGHEST_K;
     case ASC_PRECISION_BF16X6:
         *out = ASC_BF16_6;
         return true;
@@ -27,11 +33,11 @@ static bool scheme_of(asc_precision level, asc_bf16_scheme *out) {
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 void asc_bf16_job_init(asc_bf16_job *job, const asc_call *c, asc_isa isa) {
-    static const int64_t links[ASC_N_BF16_SCHEMES] = {9, 6, 4, 4};
+    static const int64_t links[ASC_N_BF16_SCHEMES] = {9, 18, 18};
     asc_matmul_shape s;
     asc_matmul_shape_of(c, &s);
     *job = (asc_bf16_job){.g = {.m = s.m, .n = s.n, .k = s.k, .t = c->in_dtype[1], .tb = s.tb}};
-    scheme_of(c->level, &job->scheme);
+    scheme_of(c, isa, s.k, &job->scheme);
     job->g.expand = asc_expand_for(job->g.t, isa);
     job->pieces = asc_bf16_pieces(job->scheme);
     job->blocks = (s.k + ASC_BF16_K - 1) / ASC_BF16_K;
@@ -45,10 +51,10 @@ void asc_bf16_job_init(asc_bf16_job *job, const asc_call *c, asc_isa isa) {
 bool asc_bf16_fits(const asc_call *c, asc_isa isa) {
     asc_matmul_shape s;
     asc_bf16_scheme scheme;
-    (void)isa;
-    if (!scheme_of(c->level, &scheme) || asc_dtype_expand(c->in_dtype[1]) == NULL) return false;
+    if (asc_dtype_expand(c->in_dtype[1]) == NULL) return false;
     asc_matmul_shape_of(c, &s);
-    return !s.ta && s.batch == 1 && (s.m >= ASC_BF16_MIN_ROWS || c->many_rows);
+    return scheme_of(c, isa, s.k, &scheme) && !s.ta && s.batch == 1 &&
+           (s.m >= ASC_BF16_MIN_ROWS || c->many_rows);
 }
 
 /* Bytes, apart from each other by whole cache lines. */
@@ -64,7 +70,7 @@ static size_t slab_bytes(const asc_bf16_job *j) {
 static size_t column_bytes(const asc_bf16_job *j) {
     return ((size_t)j->blocks * ASC_BF16_K + ASC_GEMM_RUN) * sizeof(float);
 }
-enum { FILL_BYTES = ASC_GEMM_FILL_FLOATS * 4, SUM_BYTES = ASC_BF16_SIDE * ASC_BF16_SIDE * 4 };
+enum { FILL_BYTES = ASC_GEMM_FILL_FLOATS * 4, SUM_BYTES = 2 * ASC_BF16_SIDE * ASC_BF16_SIDE * 4 };
 
 static size_t thread_bytes(const asc_bf16_job *j) {
     return panel_bytes(j) + slab_bytes(j) + column_bytes(j) + FILL_BYTES + SUM_BYTES;

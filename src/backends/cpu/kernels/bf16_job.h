@@ -30,7 +30,7 @@ typedef struct asc_bf16_scratch {
     float *slab;     /* part of W in f32 */
     float *fill;     /* ASC_GEMM_FILL_FLOATS */
     float *column;   /* k */
-    float *sums;     /* 32 x 32 */
+    float *sums;     /* twice 32 x 32 */
 } asc_bf16_scratch;
 
 /* All but the pointers of g, left and post; m0 = 0. Everything depends on k, n, the level and how W is stored

@@ -1,0 +1,108 @@
+/* bench_gemm_error.c - rounding errors of the matrix kernels against f64, in units of 2^-24 sum |a||b|:
+ * largest and root mean square, on several kinds of numbers. docs/decisions/highest-by-tiles.md has the
+ * table.
+ *
+ * usage: bench_gemm_error [least K] [largest K]     (default 64 4096) */
+#include "kernel.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { M = 96, N = 192, N_WAYS = 3 };
+
+typedef enum kind { NORMAL, POSITIVE, ELEMENTS, ROWS, CANCELLING, BF16_LIKE, N_KINDS } kind;
+static const char *const kind_names[N_KINDS] = {"normal",  "positive",   "1e-20..1e20",
+                                                "rows so", "cancelling", "few bits"};
+
+static uint64_t state = 88172645463325252u;
+static double uniform(void) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return ((double)(state >> 11) + 0.5) * 0x1p-53;
+}
+static double normal(void) { return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform()); }
+
+/* a and w so that the sums have what the kind says; w is [N,k]. */
+static void draw(kind what, int64_t k, float *a, float *w) {
+    for (int64_t m = 0; m < M; m++) {
+        const double row = what == ROWS ? pow(10, 40 * uniform() - 20) : 1;
+        for (int64_t i = 0; i < k; i++) {
+            double x = what == POSITIVE ? uniform() : normal();
+            if (what == ELEMENTS) x *= pow(10, 40 * uniform() - 20);
+            if (what == CANCELLING && i >= k / 2) x = -(double)a[m * k + i - k / 2] * (1 + 1e-4 * normal());
+            if (what == BF16_LIKE) x = rint(x * 8) / 8;
+            a[m * k + i] = (float)(x * row);
+        }
+    }
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t i = 0; i < k; i++) {
+            double x = what == POSITIVE ? uniform() : normal();
+            if (what == CANCELLING && i >= k / 2) x = w[n * k + i - k / 2];
+            w[n * k + i] = (float)x;
+        }
+}
+
+/* Adds what one product shows. */
+static void errors(int64_t k, const float *a, const float *w, const float *y, double *most, double *squares) {
+    for (int64_t m = 0; m < M; m++)
+        for (int64_t n = 0; n < N; n++) {
+            double sum = 0, size = 0;
+            for (int64_t i = 0; i < k; i++) {
+                const double p = (double)a[m * k + i] * (double)w[n * k + i];
+                sum += p;
+                size += fabs(p);
+            }
+            const double e = fabs((double)y[m * N + n] - sum) / (size * 0x1p-24);
+            if (e > *most) *most = e;
+            *squares += e * e;
+        }
+}
+
+int main(int argc, char **argv) {
+    const int64_t least = argc > 1 ? atoi(argv[1]) : 64, largest = argc > 2 ? atoi(argv[2]) : 4096;
+    static const int64_t ks[] = {64, 192, 576, 1536, 4096};
+    static const asc_kernel *const kernels[N_WAYS] = {&asc_kernel_matmul_avx512, &asc_kernel_matmul_onednn,
+                                                      &asc_kernel_matmul_bf16_amx};
+    static const char *const names[N_WAYS] = {"FMA chains", "oneDNN", "tiles"};
+    const asc_isa isa = asc_cpu_best_isa();
+    for (size_t s = 0; s < sizeof ks / sizeof ks[0]; s++) {
+        const int64_t k = ks[s];
+        if (k < least || k > largest) continue;
+        float *a = malloc((size_t)(M * k) * sizeof(float)), *w = malloc((size_t)(N * k) * sizeof(float));
+        float *y = aligned_alloc(64, M * N * sizeof(float));
+        for (int what = 0; what < N_KINDS; what++) {
+            double most[N_WAYS] = {0}, squares[N_WAYS] = {0};
+            const int rounds = k < 1000 ? 8 : 2;
+            for (int r = 0; r < rounds; r++) {
+                draw((kind)what, k, a, w);
+                for (int v = 0; v < N_WAYS; v++) {
+                    if (kernels[v]->isa > isa) continue;
+                    asc_attrs attrs = {.i = {0, 1}};
+                    asc_call c = {.op = &asc_op_matmul, .attrs = &attrs, .n_in = 2};
+                    c.level = ASC_PRECISION_HIGHEST;
+                    c.in_dtype[0] = c.in_dtype[1] = c.dtype = ASC_DTYPE_F32;
+                    c.in_shape[0] = ASC_SHAPE(M, k);
+                    c.in_shape[1] = ASC_SHAPE(N, k);
+                    c.shape = ASC_SHAPE(M, N);
+                    const size_t bytes = kernels[v]->scratch != NULL ? kernels[v]->scratch(&c, 1) : 0;
+                    void *scratch = aligned_alloc(64, (bytes + 127) / 64 * 64);
+                    if (a == NULL || w == NULL || y == NULL || scratch == NULL) return 1;
+                    asc_kargs args = {.call = &c, .in = {a, w}, .out = y, .scratch = scratch, .n_threads = 1};
+                    kernels[v]->run(&args);
+                    errors(k, a, w, y, &most[v], &squares[v]);
+                    free(scratch);
+                }
+            }
+            printf("K %5lld  %-12s", (long long)k, kind_names[what]);
+            for (int v = 0; v < N_WAYS; v++)
+                printf(" | %s max %6.3f rms %6.4f", names[v], most[v],
+                       sqrt(squares[v] / (rounds * (double)M * N)));
+            printf("\n");
+            fflush(stdout);
+        }
+        free(a);
+        free(w);
+        free(y);
+    }
+    return 0;
+}
