@@ -1,10 +1,10 @@
 #!/bin/sh
 # Everything that `make check` is too short for. Steps run one after the other and all of them run, also after a
-# failure; the last line counts steps. check-full.sh [STEP...] runs some of: gcc clang san valgrind fuzz clone
+# failure; the last line counts steps. check-full.sh [STEP...] runs some of: gcc clang san tsan valgrind fuzz clone
 set -u
 cd "$(dirname "$0")/.." || exit 1
 scripts/install-deps.sh --full || exit 1
-steps=${*:-gcc clang san valgrind fuzz clone}
+steps=${*:-gcc clang san tsan valgrind fuzz clone}
 : "${ASC_MODEL:=$PWD/models/SmolLM2-135M-Instruct.Q4_1.gguf}"
 export ASC_MODEL
 tiny=$(find tests/data -path '*llama-q4_1*' -name '*.gguf' | head -n 1)
@@ -20,6 +20,21 @@ run_san() {
         -Dc_args=-fno-sanitize-recover=undefined || return 1
     # without the real model, whose attributions would take half an hour here; the tiny ones walk the same code
     (unset ASC_MODEL && UBSAN_OPTIONS=print_stacktrace=1 scripts/run-tests.sh --build build-san -- --timeout-multiplier 10)
+}
+
+# Several contexts at once, with clang: GCC's OpenMP runtime orders its threads by futexes that the sanitizer does not
+# see, and every parallel loop would be reported. Archer tells the sanitizer what clang's runtime orders. oneDNN (with
+# GCC's runtime inside) is not instrumented and left out.
+run_tsan() {
+    archer=$(find /usr/lib/llvm-*/lib -name libarcher.so 2>/dev/null | sort | tail -n 1)
+    [ -n "$archer" ] || { echo "no libarcher.so; it comes with libomp-dev"; return 1; }
+    [ -f build-tsan/build.ninja ] || CC=clang meson setup build-tsan -Dwerror=false -Dbuildtype=debug -Doptimization=1 \
+        -Db_sanitize=thread -Db_lundef=false >/dev/null || return 1
+    ninja -C build-tsan --quiet test_threads test_cancel || return 1
+    for name in test_threads test_cancel; do
+        OMP_TOOL_LIBRARIES=$archer TSAN_OPTIONS="ignore_noninstrumented_modules=1 exitcode=9" \
+            ASC_TEST_DATA="$PWD/tests/data" build-tsan/"$name" || return 1
+    done
 }
 
 # Two whole explanations of a tiny model, forwards only and with gradients. Valgrind's processor has no AVX-512, which

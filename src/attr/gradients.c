@@ -144,6 +144,7 @@ static asc_status all_points(asc_job *j, const double *alphas, size_t n, double 
         size_t b = n - done < way.batch ? n - done : way.batch;
         const int depth = asc_prof_push(ctx, "step", (int64_t)done);
         st = batch_at(j, ends[0], ends[1], alphas + done, b, &way, f + done, part);
+        if (st == ASC_OK) st = asc_mark(ctx, "ig.chunk");
         asc_prof_pop(ctx, depth);
         for (size_t i = 0; st == ASC_OK && i < b; i++) {
             bool finite = isfinite(f[done + i]);

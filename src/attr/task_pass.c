@@ -323,6 +323,7 @@ asc_status asc_task_run(asc_task *t, const asc_pass *p) {
         size_t b = n - done < chunk ? n - done : chunk;
         const int depth = asc_prof_push(ctx, p->what != NULL ? p->what : "rows", (int64_t)done);
         st = one_pass(&r, done, b);
+        if (st == ASC_OK) st = asc_mark(ctx, "rows");
         asc_prof_pop(ctx, depth);
         if (st != ASC_OK) goto done;
         done += b;

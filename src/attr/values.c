@@ -70,6 +70,7 @@ static asc_status run_batches(asc_job *j, const int32_t *ids, size_t n, size_t l
             memcpy(rows + i * rest, ids + (done + i) * len + c, rest * sizeof *rows);
         const int depth = asc_prof_push(ctx, "prompts", (int64_t)done);
         st = one_batch(j, rows, b, rest, out + done);
+        if (st == ASC_OK) st = asc_mark(ctx, "prompts");
         asc_prof_pop(ctx, depth);
         for (size_t i = done; i < done + b && st == ASC_OK; i++) {
             if (!isfinite(out[i])) st = asc_model_explain_nan(j->m, "a value of the model's output");

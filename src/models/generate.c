@@ -129,6 +129,7 @@ static asc_status loop(gen *g, const int32_t *ids, size_t n, int32_t *out_ids, s
         int32_t next = (int32_t)id;
         st = asc_poll_cancel(m->ctx);
         if (st == ASC_OK) st = step(g, &next, 1);
+        if (st == ASC_OK) st = asc_mark(m->ctx, "token");
     }
     return st;
 }
