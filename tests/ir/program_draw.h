@@ -140,8 +140,22 @@ static inline void draw_rows(draw *d, int which, int32_t a) {
         in[0] = draw_like(d, a), in[1] = draw_like(d, a), in[2] = a;
         draw_op(d, &asc_op_swiglu_grad, none, 3, in);
         break;
+    case 6: { /* one of each row, and back */
+        asc_shape chosen = s;
+        if (s.rank < 2) break;
+        chosen.dims[--chosen.rank] = 0;
+        in[1] = draw_input(d, ASC_DTYPE_I32, &chosen);
+        in[0] = draw_op(d, &asc_op_take_last, none, 2, in);
+        if (draw_byte(d, 2) == 0) draw_op(d, &asc_op_put_last, (asc_attrs){.i = {last}}, 2, in);
+        break;
+    }
     default: {
         asc_attrs r = {.i = {1, draw_byte(d, s.rank)}};
+        if (draw_byte(d, 4) == 0) {
+            r = (asc_attrs){.i = {draw_byte(d, s.rank), draw_byte(d, 2)}};
+            draw_op(d, draw_byte(d, 2) == 0 ? &asc_op_max : &asc_op_min, r, 1, in);
+            break;
+        }
         r.i[ASC_REDUCE_KEEP] = draw_byte(d, 2);
         draw_op(d, draw_byte(d, 3) == 0 ? &asc_op_mean : &asc_op_sum, r, 1, in);
         break;
@@ -237,7 +251,7 @@ static inline void program_draw(asc_ctx *ctx, const uint8_t *bytes, size_t n, as
         if (kind < 3)
             draw_move(&d, draw_byte(&d, 6), a);
         else if (kind < 6)
-            draw_rows(&d, draw_byte(&d, 8), a);
+            draw_rows(&d, draw_byte(&d, 9), a);
         else if (kind < 8)
             draw_product(&d, a);
         else if (kind < 9)
