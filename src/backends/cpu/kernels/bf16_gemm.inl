@@ -56,6 +56,21 @@ ALWAYS_INLINE void split(const float *from, const float *from2, const int pieces
     }
 }
 
+/* Largest magnitudes so far; NaN is passed over. */
+ALWAYS_INLINE void larger(vf *most, const float *x) {
+    const vu bits = (vu) * (const vf_at *)x & 0x7FFFFFFFu;
+    const vu more = (vu)((vf)bits > *most);
+    *most = (vf)((bits & more) | ((vu)*most & ~more));
+}
+
+/* x times `by` to whole numbers, ties to even. The sign is put aside, which also keeps compilers from fusing
+ * the product and the addition, with other bits. */
+ALWAYS_INLINE void to_whole(float *x, const vf *by) {
+    const vu bits = (vu)(*(const vf_at *)x * *by);
+    const vf size = (vf)(bits & 0x7FFFFFFFu) + 0x1p23f - 0x1p23f;
+    *(vf_at *)x = (vf)((vu)size | (bits & 0x80000000u));
+}
+
 /* 32 values of k of the rows that there are (at most 16), to one tile for each piece; k_left of them count.
  */
 ALWAYS_INLINE void pack_tile(const float *x, int64_t ldx, int64_t rows, int64_t k_left, int64_t ahead,
@@ -84,8 +99,36 @@ ALWAYS_INLINE void pack_rows_of(const asc_bf16_job *job, int64_t m, const int pi
         pack_tile(x, k, rows, k - 32 * q, 32 * q + AHEAD < k ? AHEAD : 16 * k + AHEAD - k, pieces, out);
 }
 
+/* int8: a stretch of a row and its scale at a time. */
+static void pack_rows8(const asc_bf16_job *job, int64_t m, uint16_t *out) {
+    const int64_t k = job->g.k, rows = job->g.m - m < 16 ? job->g.m - m : 16, links = asc_bf16_links(job);
+    float whole[16][32 * ASC_BF16_LINK8];
+    for (int64_t l = 0; l < links; l++) {
+        const int64_t at = 32 * ASC_BF16_LINK8 * l,
+                      n = k - at < 32 * ASC_BF16_LINK8 ? k - at : 32 * ASC_BF16_LINK8;
+        memset(whole, 0, sizeof whole);
+        for (int64_t r = 0; r < rows; r++) {
+            memcpy(whole[r], job->g.a + (m + r) * k + at, (size_t)n * sizeof(float));
+            vf most = {0};
+            for (int64_t i = 0; i < n; i += 16) larger(&most, whole[r] + i);
+            float max = 0;
+            for (int i = 0; i < 16; i++) max = most[i] > max ? most[i] : max;
+            const float inverse = max > 0 ? 127 / max : 0;
+            const vf by = {inverse, inverse, inverse, inverse, inverse, inverse, inverse, inverse,
+                           inverse, inverse, inverse, inverse, inverse, inverse, inverse, inverse};
+            for (int64_t i = 0; i < n; i += 16) to_whole(whole[r] + i, &by);
+            job->row_scale[(m - job->m0 + r) * links + l] = max / 127;
+        }
+        for (int64_t q = 0; q < (n + 31) / 32; q++, out += ASC_BF16_TILE)
+            for (int64_t r = 0; r < 16; r++)
+                split(whole[r] + 32 * q, whole[r] + 32 * q + 16, 1, out + 32 * r);
+    }
+}
+
 static void pack_rows(const asc_bf16_job *job, int64_t m, uint16_t *out) {
-    if (job->pieces == 3)
+    if (job->int8)
+        pack_rows8(job, m, out);
+    else if (job->pieces == 3)
         pack_rows_of(job, m, 3, out);
     else if (job->pieces == 2)
         pack_rows_of(job, m, 2, out);
@@ -114,19 +157,31 @@ static void pack_slab(const float *slab, int64_t depth, int pieces, uint16_t *ou
         pack_slab_of(slab, depth, 1, out);
 }
 
+/* int8: 16 columns of a slab and their scales. */
+static void whole_slab(float *slab, int64_t depth, float *scale) {
+    vf most = {0};
+    for (int64_t k = 0; k < depth; k++) larger(&most, slab + k * ASC_GEMM_SLAB);
+    const vu some = (vu)(most > 0);
+    const vf by = (vf)((vu)(127 / most) & some);
+    for (int64_t k = 0; k < depth; k++) to_whole(slab + k * ASC_GEMM_SLAB, &by);
+    *(vf_at *)scale = most / 127;
+}
+
 /* W[k0 .. k0+depth)[n0 .. n0+width) to tiles: that of column group c, block q, piece i is the
  * ((c * blocks of the panel + q) * pieces + i)-th. */
 static void pack_panel(const asc_bf16_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,
                        const asc_bf16_scratch *s) {
     const int64_t group = (depth + 31) / 32 * job->pieces * ASC_BF16_TILE;
-    const int64_t rows = job->g.tb ? ASC_GEMM_RUN : ASC_BF16_K, cols = job->g.tb ? ASC_GEMM_SLAB : width;
+    const int64_t rows = job->g.tb || job->int8 ? ASC_GEMM_RUN : ASC_BF16_K;
+    const int64_t cols = job->g.tb ? ASC_GEMM_SLAB : job->int8 ? ASC_BF16_UNIT : width;
     for (int64_t n = 0; n < width; n += cols) {
         const int64_t w = width - n < cols ? width - n : cols;
         for (int64_t q = 0; q < depth; q += rows) {
             const int64_t d = depth - q < rows ? depth - q : rows;
             BF16_FILL(&job->g, k0 + q, d, n0 + n, w, s->slab, s->fill);
             for (int64_t j = 0; j < w; j += 16) {
-                const float *from = s->slab + j / ASC_GEMM_SLAB * ASC_GEMM_SLAB * d + j % ASC_GEMM_SLAB;
+                float *from = s->slab + j / ASC_GEMM_SLAB * ASC_GEMM_SLAB * d + j % ASC_GEMM_SLAB;
+                if (job->int8) whole_slab(from, d, s->col_scale + q / ASC_GEMM_RUN * job->g.width + n + j);
                 pack_slab(from, d, job->pieces,
                           s->panel + (n + j) / 16 * group + q / 32 * job->pieces * ASC_BF16_TILE);
             }
@@ -218,14 +273,27 @@ static void repair(const asc_gemm_job *g, int64_t m, int64_t rows, int64_t n, in
 /* Results of a block that wait in s->sums. They are added to y while the tiles are busy with the next block.
  */
 typedef struct waiting {
-    const float *c;
+    float *c;
     int64_t n, cols; /* columns; none if 0 */
+    int64_t link;    /* int8: which one, of all and of the panel */
+    int64_t panel_link;
     bool first, last;
 } waiting;
 
-static void settle(const asc_gemm_job *g, const waiting *w, int64_t m, int64_t rows,
+/* int8: sums of whole numbers to what they stand for; n0: first column of the panel. */
+static __attribute__((noinline)) void unscale(const asc_bf16_job *job, const waiting *w, int64_t m,
+                                              int64_t rows, int64_t n0, const asc_bf16_scratch *s) {
+    const float *by = job->row_scale + (m - job->m0) * asc_bf16_links(job) + w->link;
+    const float *col = s->col_scale + w->panel_link * job->g.width + w->n - n0;
+    for (int64_t r = 0; r < rows; r++, by += asc_bf16_links(job))
+        for (int64_t j = 0; j < w->cols; j++) w->c[r * ASC_BF16_SIDE + j] *= *by * col[j];
+}
+
+static void settle(const asc_bf16_job *job, const waiting *w, int64_t m, int64_t rows, int64_t n0,
                    const asc_bf16_scratch *s) {
+    const asc_gemm_job *g = &job->g;
     if (w->cols == 0) return;
+    if (job->int8) unscale(job, w, m, rows, n0, s);
     const bool odd = put(w->c, g->y + m * g->n + w->n, g->n, rows, w->cols, w->first, w->last);
     if (odd) repair(g, m, rows, w->n, w->cols, s);
 }
@@ -262,13 +330,16 @@ static void rows_by_panel(const asc_bf16_job *job, int64_t m, int64_t rows, int6
                 __builtin_prefetch(y + 16, 1);
             }
             OPS.block[job->scheme](&b);
-            settle(&job->g, &w, m, rows, s);
-            w = (waiting){c, n0 + n, width - n < 32 ? width - n : 32, k0 + q == 0,
-                          end && q + b.blocks == blocks};
+            settle(job, &w, m, rows, n0, s);
+            w = (waiting){.c = c, .n = n0 + n, .cols = width - n < 32 ? width - n : 32};
+            w.link = (k0 / 32 + q) / job->link;
+            w.panel_link = q / job->link;
+            w.first = k0 + q == 0;
+            w.last = end && q + b.blocks == blocks;
             c = s->sums + (c == s->sums ? ASC_BF16_SIDE * ASC_BF16_SIDE : 0);
         }
     }
-    settle(&job->g, &w, m, rows, s);
+    settle(job, &w, m, rows, n0, s);
 }
 
 /* Columns [n0, n1) of rows [m0, m1). */
@@ -322,7 +393,7 @@ static void run(const asc_kargs *args) {
     job.g.w = args->in[1];
     job.g.y = args->out;
     job.post = args->post;
-    job.left = asc_bf16_left(&job, args->scratch, args->n_threads);
+    asc_bf16_job_place(&job, args->scratch, args->n_threads);
     if (job.g.k == 0) {
         memset(args->out, 0, (size_t)(job.g.m * job.g.n) * sizeof(float));
         if (job.post != NULL && job.g.m > 0 && job.g.n > 0)

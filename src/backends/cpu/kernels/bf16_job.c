@@ -23,6 +23,7 @@ static bool scheme_of(const asc_call *c, asc_isa isa, int64_t k, asc_bf16_scheme
         *out = ASC_BF16_3;
         return true;
     case ASC_PRECISION_MEDIUM:
+    case ASC_PRECISION_INT8:
         *out = ASC_BF16_1;
         return true;
     default:
@@ -41,7 +42,8 @@ void asc_bf16_job_init(asc_bf16_job *job, const asc_call *c, asc_isa isa) {
     job->g.expand = asc_expand_for(job->g.t, isa);
     job->pieces = asc_bf16_pieces(job->scheme);
     job->blocks = (s.k + ASC_BF16_K - 1) / ASC_BF16_K;
-    job->link = links[job->scheme];
+    job->int8 = c->level == ASC_PRECISION_INT8;
+    job->link = job->int8 ? ASC_BF16_LINK8 : links[job->scheme];
     job->g.depth = min64(s.k, DEPTH);
     const int64_t column = (min64(job->blocks, DEPTH / ASC_BF16_K) + 1) * ASC_BF16_K * job->pieces * 2;
     const int64_t units = PANEL_BYTES / (ASC_BF16_UNIT * column);
@@ -64,31 +66,38 @@ static size_t panel_bytes(const asc_bf16_job *j) {
 }
 static size_t slab_bytes(const asc_bf16_job *j) {
     const int64_t slabs = (j->g.width + ASC_GEMM_SLAB - 1) / ASC_GEMM_SLAB;
-    const int64_t rows = j->g.tb ? ASC_GEMM_RUN : ASC_BF16_K * slabs;
+    const int64_t rows = j->int8   ? ASC_GEMM_RUN * (ASC_BF16_UNIT / ASC_GEMM_SLAB)
+                         : j->g.tb ? ASC_GEMM_RUN
+                                   : ASC_BF16_K * slabs;
     return (size_t)(rows * ASC_GEMM_SLAB) * sizeof(float);
 }
 static size_t column_bytes(const asc_bf16_job *j) {
     return ((size_t)j->blocks * ASC_BF16_K + ASC_GEMM_RUN) * sizeof(float);
 }
+static size_t col_scale_bytes(const asc_bf16_job *j) {
+    return j->int8 ? (size_t)(DEPTH / ASC_BF16_K / ASC_BF16_LINK8 * j->g.width) * sizeof(float) : 0;
+}
 enum { FILL_BYTES = ASC_GEMM_FILL_FLOATS * 4, SUM_BYTES = 2 * ASC_BF16_SIDE * ASC_BF16_SIDE * 4 };
 
 static size_t thread_bytes(const asc_bf16_job *j) {
-    return panel_bytes(j) + slab_bytes(j) + column_bytes(j) + FILL_BYTES + SUM_BYTES;
+    return panel_bytes(j) + slab_bytes(j) + column_bytes(j) + col_scale_bytes(j) + FILL_BYTES + SUM_BYTES;
 }
 
 size_t asc_bf16_bytes(const asc_call *c, asc_isa isa, int n_threads) {
     asc_bf16_job j;
     asc_bf16_job_init(&j, c, isa);
     const int64_t rows = (min64(j.g.m, ASC_BF16_ROWS) + 15) / 16 * 16;
-    size_t left = 0, all = 0;
+    size_t left = 0, all = 0, scales = (size_t)(j.int8 ? rows * asc_bf16_links(&j) : 0) * sizeof(float);
     if (!asc_mul_size((size_t)(rows * j.pieces) * 2 * ASC_BF16_K, (size_t)j.blocks, &left) ||
-        !asc_add_size(left, (size_t)n_threads * thread_bytes(&j), &all))
+        !asc_add_size(left, (size_t)n_threads * thread_bytes(&j) + scales, &all))
         return SIZE_MAX / 4096;
     return all;
 }
 
-uint16_t *asc_bf16_left(const asc_bf16_job *job, void *scratch, int n_threads) {
-    return (uint16_t *)(void *)((uint8_t *)scratch + (size_t)n_threads * thread_bytes(job));
+void asc_bf16_job_place(asc_bf16_job *job, void *scratch, int n_threads) {
+    const int64_t rows = (min64(job->g.m, ASC_BF16_ROWS) + 15) / 16 * 16;
+    job->left = (uint16_t *)(void *)((uint8_t *)scratch + (size_t)n_threads * thread_bytes(job));
+    job->row_scale = (float *)(void *)(job->left + rows * job->blocks * job->pieces * ASC_BF16_K);
 }
 
 asc_bf16_scratch asc_bf16_scratch_of(const asc_bf16_job *job, void *scratch, int64_t thread) {
@@ -97,6 +106,7 @@ asc_bf16_scratch asc_bf16_scratch_of(const asc_bf16_job *job, void *scratch, int
     s.slab = (float *)(void *)(p += panel_bytes(job));
     s.sums = (float *)(void *)(p += slab_bytes(job));
     s.fill = (float *)(void *)(p += SUM_BYTES);
-    s.column = (float *)(void *)(p + FILL_BYTES);
+    s.column = (float *)(void *)(p += FILL_BYTES);
+    s.col_scale = (float *)(void *)(p + column_bytes(job));
     return s;
 }

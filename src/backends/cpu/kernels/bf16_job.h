@@ -7,6 +7,7 @@
 #include "kernel.h"
 
 enum {
+    ASC_BF16_LINK8 = 8,   /* blocks of a link of int8: 256 products of at most 127 * 127 are exact in f32 */
     ASC_BF16_UNIT = 96,   /* columns are dealt to threads by this */
     ASC_BF16_ROWS = 1024, /* of a that are in pieces at a time */
     ASC_BF16_MIN_ROWS = 9
@@ -18,7 +19,9 @@ typedef struct asc_bf16_job {
     int pieces;
     int64_t blocks; /* of 32 values of k */
     int64_t link;   /* blocks that are added up before they join the result */
-    int64_t m0;     /* first of the rows that are in pieces */
+    bool int8; /* numbers are rounded to -127 .. 127 times a scale, which are bf16 too: exact integer sums */
+    float *row_scale; /* int8: [rows in pieces][links] */
+    int64_t m0;       /* first of the rows that are in pieces */
     uint16_t *left; /* their tiles: that of row group i, block q, piece p is the ((i * blocks + q) * pieces +
                        p)-th */
     const asc_epilogue *post;
@@ -26,11 +29,12 @@ typedef struct asc_bf16_job {
 
 /* One thread's. */
 typedef struct asc_bf16_scratch {
-    uint16_t *panel; /* tiles of W */
-    float *slab;     /* part of W in f32 */
-    float *fill;     /* ASC_GEMM_FILL_FLOATS */
-    float *column;   /* k */
-    float *sums;     /* twice 32 x 32 */
+    uint16_t *panel;  /* tiles of W */
+    float *slab;      /* part of W in f32 */
+    float *fill;      /* ASC_GEMM_FILL_FLOATS */
+    float *column;    /* k */
+    float *col_scale; /* int8: [links of a panel][width] */
+    float *sums;      /* twice 32 x 32 */
 } asc_bf16_scratch;
 
 /* All but the pointers of g, left and post; m0 = 0. Everything depends on k, n, the level and how W is stored
@@ -39,7 +43,12 @@ void asc_bf16_job_init(asc_bf16_job *job, const asc_call *c, asc_isa isa);
 /* Whether the call is a product of many rows with one matrix at a level made of bf16 products. */
 bool asc_bf16_fits(const asc_call *c, asc_isa isa);
 size_t asc_bf16_bytes(const asc_call *c, asc_isa isa, int n_threads);
-uint16_t *asc_bf16_left(const asc_bf16_job *job, void *scratch, int n_threads);
+/* Sets left and row_scale. */
+void asc_bf16_job_place(asc_bf16_job *job, void *scratch, int n_threads);
+/* Links of all of k. */
+static inline int64_t asc_bf16_links(const asc_bf16_job *job) {
+    return (job->blocks + job->link - 1) / job->link;
+}
 asc_bf16_scratch asc_bf16_scratch_of(const asc_bf16_job *job, void *scratch, int64_t thread);
 
 #endif
