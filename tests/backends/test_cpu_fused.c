@@ -111,8 +111,13 @@ static int32_t add_product(gen *g, int32_t v) {
     const bool tb = pick(g, 2) == 1;
     int32_t w = input(g, tb ? ASC_SHAPE(n, k) : ASC_SHAPE(k, n));
     const asc_attrs a = {.i = {0, tb}};
-    if (pick(g, 3) > 0) return node(g, &asc_op_matmul, a, 2, (int32_t[]){v, w});
-    return node(g, &asc_op_matmul_bias, a, 3, (int32_t[]){v, w, input(g, ASC_SHAPE(n))});
+    static const asc_precision levels[] = {ASC_PRECISION_HIGHEST, ASC_PRECISION_HIGHEST, ASC_PRECISION_HIGH,
+                                           ASC_PRECISION_MEDIUM};
+    int32_t y = pick(g, 3) > 0
+                    ? node(g, &asc_op_matmul, a, 2, (int32_t[]){v, w})
+                    : node(g, &asc_op_matmul_bias, a, 3, (int32_t[]){v, w, input(g, ASC_SHAPE(n))});
+    if (y >= 0) g->p.nodes[y].level = levels[pick(g, 4)];
+    return y;
 }
 
 static int32_t add_view(gen *g, int32_t v) {
@@ -311,8 +316,9 @@ static void random_programs(void **state) {
     tally t = {0};
     for (uint64_t seed = 1; seed <= 60; seed++) {
         if (only != NULL && seed != strtoull(only, NULL, 10)) continue;
+        compare(seed, "auto", 2, 14 + (int)(seed % 5) * 20, &t);
         compare(seed, "avx512", 2, 14 + (int)(seed % 5) * 20, &t);
-        compare(seed, "avx512", 1, 14 + (int)(seed % 5) * 20, &t);
+        compare(seed, "auto", 1, 14 + (int)(seed % 5) * 20, &t);
         compare(seed, "avx2", 2, 14 + (int)(seed % 3) * 20, &t);
         compare(seed, "baseline", 2, 14 + (int)(seed % 3) * 15, &t);
     }
