@@ -46,6 +46,21 @@ ASC_API ASC_MUST_USE asc_status asc_compiled_call(asc_compiled *c, asc_tensor *c
 /* How often fn has been recorded, and how often recordings were run. */
 ASC_API void asc_compiled_counts(const asc_compiled *c, uint64_t *recorded, uint64_t *run);
 
+/* Writes every signature that is captured now, with the weights and constants it holds, to a file that
+ * asc_compiled_load runs without the function's code (docs/formats/ascp.md). The file is replaced in one
+ * step. FAILED_PRECONDITION: nothing was called yet (or a bound of the context dropped it), or the device has
+ * no values; UNIMPLEMENTED: ops of the caller's own; errors of writing. */
+ASC_API ASC_MUST_USE asc_status asc_compiled_save(asc_compiled *c, const char *path);
+/* The bytes that such a file would have. Same errors, but those of writing. */
+ASC_API ASC_MUST_USE asc_status asc_compiled_size(asc_compiled *c, size_t *bytes);
+/* A compiled function from such a file, made ready for this context: device, instruction set, threads and
+ * mode may be others. It knows the stored signatures; asc_compiled_call with another one is NOT_FOUND, naming
+ * them. What it holds is its own until asc_compiled_destroy and outside the context's bounds for captures.
+ * Errors: NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT (no such file, or a part makes no sense),
+ * UNIMPLEMENTED (version), FAILED_PRECONDITION (another build of the library), DATA_LOSS (cut short,
+ * checksum), and those of compiling. */
+ASC_API ASC_MUST_USE asc_status asc_compiled_load(asc_ctx *ctx, const char *path, asc_compiled **out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,8 +1,7 @@
 /* compiled.c - captures and where a context keeps them; see compiled.h.
  * The table is small and its keys are long, so it is a list by last use with a hash to skip most comparisons.
  */
-#include "compiled.h"
-#include "exe.h"
+#include "capture_parts.h"
 #include "hash.h"
 #include "profile.h"
 #include "replay_file.h"
@@ -11,39 +10,7 @@
 enum { MOST_CAPTURES = 128 };
 static const size_t MOST_BYTES = (size_t)64 << 20;
 
-/* Where an output's value is after a run. */
-typedef struct out_ref {
-    int32_t output; /* of the executable; -1 = elsewhere */
-    int32_t param;  /* or a parameter itself; -1 = neither: buf is a leaf's */
-    asc_dtype dtype;
-    asc_shape shape;
-    int64_t elems;
-    asc_buffer *buf; /* counted */
-} out_ref;
-
-struct asc_capture {
-    asc_capture *next; /* used longer ago */
-    const void *owner;
-    char *key;
-    size_t n_key;
-    uint64_t hash;
-    void *note;
-    size_t n_note;
-    asc_exe *exe; /* NULL = a note only, or all outputs are leaves */
-    bool runs;
-    asc_buffer **params; /* [n_params], counted; NULL = not bound */
-    size_t n_params;
-    int32_t *input_param; /* [exe->n_inputs] parameter, -1 = fixed */
-    asc_buffer **fixed;   /* [exe->n_inputs], counted; NULL where a parameter */
-    out_ref *outs;
-    size_t n_outs;
-    asc_capture_bound *bounds; /* [n_bounds] checked before each run */
-    size_t n_bounds;
-    bool taken; /* outputs were handed out: the next run needs other buffers */
-    size_t bytes;
-};
-
-static void capture_destroy(asc_ctx *ctx, asc_capture *c) {
+void asc_capture_destroy(asc_ctx *ctx, asc_capture *c) {
     if (c == NULL) return;
     for (size_t k = 0; c->params != NULL && k < c->n_params; k++) asc_buffer_release(ctx, c->params[k]);
     for (size_t k = 0; c->fixed != NULL && k < c->exe->n_inputs; k++) asc_buffer_release(ctx, c->fixed[k]);
@@ -87,7 +54,7 @@ void asc_capture_forget(asc_ctx *ctx, const void *owner) {
             continue;
         }
         *at = c->next;
-        capture_destroy(ctx, c);
+        asc_capture_destroy(ctx, c);
     }
 }
 
@@ -112,15 +79,15 @@ static void keep(asc_ctx *ctx, asc_capture *c) {
         bytes += bytes_of(old);
         if (++n > MOST_CAPTURES || bytes > MOST_BYTES) {
             *at = old->next;
-            capture_destroy(ctx, old);
+            asc_capture_destroy(ctx, old);
         } else {
             at = &old->next;
         }
     }
 }
 
-static asc_capture *capture_create(asc_ctx *ctx, const void *owner, const void *key, size_t n_key,
-                                   const void *note, size_t n_note) {
+asc_capture *asc_capture_create(asc_ctx *ctx, const void *owner, const void *key, size_t n_key,
+                                const void *note, size_t n_note) {
     asc_capture *c = asc_calloc(ctx, ASC_MEM_PROGRAM, 1, sizeof *c);
     if (c == NULL) return NULL;
     c->owner = owner;
@@ -130,7 +97,7 @@ static asc_capture *capture_create(asc_ctx *ctx, const void *owner, const void *
     c->key = asc_calloc(ctx, ASC_MEM_PROGRAM, n_key + 1, 1);
     c->note = asc_calloc(ctx, ASC_MEM_PROGRAM, n_note + 1, 1);
     if (c->key == NULL || c->note == NULL) {
-        capture_destroy(ctx, c);
+        asc_capture_destroy(ctx, c);
         return NULL;
     }
     memcpy(c->key, key, n_key);
@@ -141,7 +108,7 @@ static asc_capture *capture_create(asc_ctx *ctx, const void *owner, const void *
 
 asc_status asc_capture_note(asc_ctx *ctx, const void *owner, const void *key, size_t n_key, const void *note,
                             size_t n_note) {
-    asc_capture *c = capture_create(ctx, owner, key, n_key, note, n_note);
+    asc_capture *c = asc_capture_create(ctx, owner, key, n_key, note, n_note);
     if (c == NULL) return ASC_RESOURCE_EXHAUSTED;
     keep(ctx, c);
     return ASC_OK;
@@ -232,12 +199,12 @@ static asc_status tie_outputs(asc_ctx *ctx, asc_capture *c, asc_tensor *const *p
                               asc_tensor *const *outs) {
     asc_runtime *rt = asc_runtime_of(ctx);
     for (size_t k = 0; k < c->n_outs; k++) {
-        out_ref *o = &c->outs[k];
-        *o = (out_ref){.output = -1,
-                       .param = param_of(params, c->n_params, outs[k]),
-                       .dtype = outs[k]->dtype,
-                       .shape = outs[k]->shape,
-                       .elems = asc_shape_elems(&outs[k]->shape)};
+        asc_capture_out *o = &c->outs[k];
+        *o = (asc_capture_out){.output = -1,
+                               .param = param_of(params, c->n_params, outs[k]),
+                               .dtype = outs[k]->dtype,
+                               .shape = outs[k]->shape,
+                               .elems = asc_shape_elems(&outs[k]->shape)};
         if (outs[k]->buf != NULL) {
             if (o->param < 0) o->buf = held(outs[k]->buf);
             continue;
@@ -262,7 +229,7 @@ static asc_status tie_outputs(asc_ctx *ctx, asc_capture *c, asc_tensor *const *p
 /* A number of this many outputs has the same executable's output; the first of them owns the buffer. */
 static asc_status own_outputs(asc_ctx *ctx, asc_capture *c) {
     for (size_t k = 0; k < c->n_outs; k++) {
-        out_ref *o = &c->outs[k];
+        asc_capture_out *o = &c->outs[k];
         for (size_t j = 0; j < k && o->output >= 0 && o->buf == NULL; j++) {
             if (c->outs[j].output == o->output) o->buf = held(c->outs[j].buf);
         }
@@ -292,7 +259,7 @@ asc_status asc_capture_make(asc_ctx *ctx, const void *owner, const void *key, si
     asc_status st = ASC_OK;
     *out = NULL;
     if (rt->cache.frozen) return frozen(ctx, outs, n_outs);
-    asc_capture *c = capture_create(ctx, owner, key, n_key, note, n_note);
+    asc_capture *c = asc_capture_create(ctx, owner, key, n_key, note, n_note);
     if (c == NULL) return ASC_RESOURCE_EXHAUSTED;
     c->params = asc_calloc(ctx, ASC_MEM_PROGRAM, n_params + 1, sizeof *c->params);
     c->outs = asc_calloc(ctx, ASC_MEM_PROGRAM, n_outs + 1, sizeof *c->outs);
@@ -328,7 +295,7 @@ asc_status asc_capture_make(asc_ctx *ctx, const void *owner, const void *key, si
     *out = c;
     c = NULL;
 done:
-    capture_destroy(ctx, c);
+    asc_capture_destroy(ctx, c);
     return st;
 }
 
@@ -364,7 +331,7 @@ void asc_capture_drop(asc_ctx *ctx, asc_capture *c) {
     asc_capture **at = &asc_runtime_of(ctx)->captures;
     while (*at != c) at = &(*at)->next;
     *at = c->next;
-    capture_destroy(ctx, c);
+    asc_capture_destroy(ctx, c);
 }
 
 void asc_capture_bind(asc_ctx *ctx, asc_capture *c, size_t k, asc_buffer *b) {
@@ -375,7 +342,7 @@ void asc_capture_bind(asc_ctx *ctx, asc_capture *c, size_t k, asc_buffer *b) {
 
 asc_buffer *asc_capture_take(asc_ctx *ctx, asc_capture *c, size_t k) {
     (void)ctx;
-    out_ref *o = &c->outs[k];
+    asc_capture_out *o = &c->outs[k];
     c->taken = true;
     return held(o->param >= 0 ? c->params[o->param] : o->buf);
 }
@@ -408,7 +375,7 @@ asc_status asc_capture_run(asc_ctx *ctx, asc_capture *c) {
 
 asc_status asc_capture_read_f64(asc_ctx *ctx, const asc_capture *c, size_t k, double *out, size_t n) {
     const asc_device *dev = asc_exec_device(ctx);
-    const out_ref *o = &c->outs[k];
+    const asc_capture_out *o = &c->outs[k];
     const asc_buffer *b = o->param >= 0 ? c->params[o->param] : o->buf;
     if ((int64_t)n != o->elems)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "read of %zu elements from an output of %lld", n,

@@ -1,20 +1,8 @@
 /* compiled_fn.c - asc_compile: users' functions as captures, one for each signature; see ascribe/compile.h.
  */
-#include "ascribe/compile.h"
-#include "compiled.h"
-#include "exe.h"
+#include "compiled_fn.h"
+#include "capture_parts.h"
 #include <string.h>
-
-struct asc_compiled {
-    asc_ctx *ctx;
-    asc_compile_def def;
-    char name[64];
-    uint64_t recorded, run;
-    int64_t *key; /* room for a signature */
-    size_t n_key;
-    asc_tensor **ins, **outs;
-    double *other; /* scalars of the second recording */
-};
 
 asc_status asc_compile(asc_ctx *ctx, const asc_compile_def *def, asc_compiled **out) {
     *out = NULL;
@@ -23,6 +11,11 @@ asc_status asc_compile(asc_ctx *ctx, const asc_compile_def *def, asc_compiled **
                         "compile: the definition's struct_size is not that of this library");
     if (def->fn == NULL || def->n_out == 0)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "compile: a function needs code and at least one output");
+    return asc_compiled_create(ctx, def, out);
+}
+
+asc_status asc_compiled_create(asc_ctx *ctx, const asc_compile_def *def, asc_compiled **out) {
+    *out = NULL;
     asc_compiled *c = asc_calloc(ctx, ASC_MEM_PROGRAM, 1, sizeof *c);
     if (c == NULL) return ASC_RESOURCE_EXHAUSTED;
     c->ctx = ctx;
@@ -44,6 +37,8 @@ asc_status asc_compile(asc_ctx *ctx, const asc_compile_def *def, asc_compiled **
 void asc_compiled_destroy(asc_compiled *c) {
     if (c == NULL) return;
     asc_capture_forget(c->ctx, c);
+    for (size_t i = 0; i < c->n_loaded; i++) asc_capture_destroy(c->ctx, c->loaded[i]);
+    asc_free(c->ctx, c->loaded);
     asc_free(c->ctx, c->key);
     asc_free(c->ctx, c->ins);
     asc_free(c->ctx, c->outs);
@@ -213,7 +208,8 @@ asc_status asc_compiled_call(asc_compiled *c, asc_tensor *const *in, const doubl
     }
     if (c->def.n_in > 0) ASC_TRY(asc_run(ctx, in, c->def.n_in));
     signature(c, in);
-    p = asc_capture_find(ctx, c, c->key, c->n_key * sizeof *c->key);
+    if (c->def.fn == NULL) ASC_TRY(asc_compiled_find(c, &p));
+    if (p == NULL) p = asc_capture_find(ctx, c, c->key, c->n_key * sizeof *c->key);
     if (p == NULL) ASC_TRY(capture(c, in, scalars, &p));
     ASC_TRY(run(c, p, in, scalars));
     st = hand_out(c, p, out);
