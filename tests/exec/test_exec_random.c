@@ -6,6 +6,7 @@
 #include "harness.h"
 #include "hash.h"
 #include "ops.h"
+#include <unistd.h>
 
 enum { N_IN = 3, N_SCALARS = 2, N_OPS = 24, N_OUT = 4, MOST_ELEMS = 16384 };
 
@@ -213,12 +214,14 @@ typedef struct setting {
     int threads;
     bool compile;
     size_t entries; /* of the cache; 0 = as it comes */
+    bool file;      /* behind the first round it goes through a file */
 } setting;
 
 static const setting settings[] = {
-    {"deferred", "deferred", "", 1, false, 0},      {"eager", "eager", "", 1, false, 0},
-    {"compiled", "compiled", "", 1, true, 0},       {"one entry", "deferred", "", 1, false, 1},
-    {"no passes", "deferred", "none", 1, false, 0}, {"two threads", "compiled", "", 2, true, 0}};
+    {"deferred", "deferred", "", 1, false, 0, false},      {"eager", "eager", "", 1, false, 0, false},
+    {"compiled", "compiled", "", 1, true, 0, false},       {"one entry", "deferred", "", 1, false, 1, false},
+    {"no passes", "deferred", "none", 1, false, 0, false}, {"two threads", "compiled", "", 2, true, 0, false},
+    {"from a file", "deferred", "", 1, true, 0, true}};
 enum { N_SETTINGS = sizeof settings / sizeof *settings, ROUNDS = 3 };
 
 static asc_ctx *open_setting(const char *device, const char *precision, const setting *s) {
@@ -246,6 +249,18 @@ static asc_compiled *compiled_of(asc_ctx *ctx, plan *p) {
     return c;
 }
 
+/* What a file of c holds, in c's place. */
+static void through_a_file(asc_ctx *ctx, asc_compiled **c) {
+    char path[] = "/tmp/ascribe-random-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_ok(ctx, asc_compiled_save(*c, path));
+    asc_compiled_destroy(*c);
+    assert_ok(ctx, asc_compiled_load(ctx, path, c));
+    unlink(path);
+}
+
 static void compare_modes(const char *device, const char *precision, uint64_t seeds) {
     static double want[ROUNDS][N_OUT * MOST_ELEMS], got[N_OUT * MOST_ELEMS];
     asc_ctx *ctx[N_SETTINGS];
@@ -264,6 +279,7 @@ static void compare_modes(const char *device, const char *precision, uint64_t se
                 if (memcmp(got, want[round], n[round] * sizeof *got) != 0)
                     fail_msg("program %llu on %s, round %d: %s gives other bytes", (unsigned long long)seed,
                              device, round, settings[k].name);
+                if (settings[k].file && round == 0) through_a_file(ctx[k], &c);
             }
             asc_compiled_destroy(c);
         }
