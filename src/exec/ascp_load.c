@@ -77,18 +77,29 @@ static void tie_outputs(asc_capture *c, const asc_ascp *f, const asc_ascp_block 
     }
 }
 
+/* Which scalar of the function goes to a slot of a node; -1 = none. Entries are in the order of nodes. */
+static int32_t which_scalar(const asc_ascp_block *b, int32_t node, int32_t slot) {
+    size_t low = 0, high = b->n_scalars;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if ((int32_t)b->scalars[mid].node < node) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    for (; low < b->n_scalars && (int32_t)b->scalars[low].node == node; low++) {
+        if ((int32_t)b->scalars[low].slot == slot) return (int32_t)b->scalars[low].which;
+    }
+    return -1;
+}
+
 static asc_status tie_scalars(asc_ctx *ctx, asc_capture *c, const asc_ascp_block *b) {
     const asc_exe *e = c->exe;
     int32_t *which = asc_calloc(ctx, ASC_MEM_PROGRAM, e->n_scalars + 1, sizeof *which);
     if (which == NULL) return ASC_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; i < e->n_scalars; i++) {
-        which[i] = -1;
-        for (size_t k = 0; k < b->n_scalars; k++) {
-            const asc_ascp_scalar *s = &b->scalars[k];
-            if ((int32_t)s->node == e->scalars[i].from && (int32_t)s->slot == e->scalars[i].slot)
-                which[i] = (int32_t)s->which;
-        }
-    }
+    for (size_t i = 0; i < e->n_scalars; i++)
+        which[i] = which_scalar(b, e->scalars[i].from, e->scalars[i].slot);
     asc_status st = asc_capture_attach(ctx, c, which, e->n_scalars * sizeof *which);
     asc_free(ctx, which);
     return st;

@@ -183,6 +183,7 @@ static bool is_scalar(const asc_program *p, const asc_ascp_scalar *s) {
 }
 
 static asc_status scalars(reader *r, const asc_ascp *f, asc_ascp_block *b) {
+    int of_node = 0; /* entries with this node so far */
     if (!has(r, b->n_scalars, 16)) return bad(r, ASC_DATA_LOSS, "scalars are cut short");
     for (size_t i = 0; i < b->n_scalars; i++) {
         asc_ascp_scalar *s = &b->scalars[i];
@@ -191,6 +192,9 @@ static asc_status scalars(reader *r, const asc_ascp *f, asc_ascp_block *b) {
         s->which = u32(r);
         if (u32(r) != 0 || !is_scalar(&b->program, s) || s->which >= f->info.n_scalars)
             return bad(r, ASC_INVALID_ARGUMENT, "a scalar that goes nowhere");
+        of_node = i > 0 && s[-1].node == s->node ? of_node + 1 : 1;
+        if ((i > 0 && s[-1].node > s->node) || of_node > ASC_N_FATTR)
+            return bad(r, ASC_INVALID_ARGUMENT, "scalars in no order");
     }
     return ASC_OK;
 }
