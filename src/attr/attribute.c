@@ -112,49 +112,6 @@ static void error_bound(asc_attribution *r) {
     }
 }
 
-/* Arithmetic that this machine does in a second on this net, by running it on one example. */
-static asc_status measure_rate(asc_task *t, double *rate) {
-    asc_exec_stats before = {0}, after = {0};
-    *rate = 0.0;
-    for (int round = 0; round < 2; round++) { /* the first round touches fresh memory */
-        before = asc_exec_stats_of(t->ctx);
-        asc_free(t->ctx, t->r->value);
-        t->r->value = NULL;
-        asc_status st = asc_task_ends(t, false);
-        if (st != ASC_OK) return st;
-        after = asc_exec_stats_of(t->ctx);
-    }
-    double seconds = after.seconds - before.seconds;
-    if (seconds > 0.0) *rate = (after.flops - before.flops) / seconds;
-    return ASC_OK;
-}
-
-static asc_status price_only(asc_task *t) {
-    double forward = 0.0, gradient = 0.0, per_forward, per_gradient = 0.0, rate;
-    size_t n_out, bytes, more = 0;
-    asc_status st = asc_task_n_out(t, &n_out);
-    if (st == ASC_OK && t->at_sites) st = asc_task_at_baselines(t); /* their shapes are known from here on */
-    if (st == ASC_OK && t->at_sites) st = asc_task_masks(t);
-    if (st == ASC_OK) st = measure_rate(t, &rate);
-    if (st != ASC_OK) return st;
-    if (t->method->price_rows == NULL)
-        return asc_task_note(t, "%s finds out how many rows it needs only by running", t->method->info.name);
-    t->method->price_rows(t, &forward, &gradient);
-    st = asc_task_price(t, false, &per_forward, &bytes);
-    if (st == ASC_OK && gradient > 0.0) st = asc_task_price(t, true, &per_gradient, &more);
-    if (st != ASC_OK) return st;
-    double n = (double)t->n, rows = fmax(forward, gradient) * n;
-    t->r->n_forward = (uint64_t)((forward + gradient) * n);
-    t->r->n_backward = (uint64_t)(gradient * n);
-    t->r->flops = n * (forward * per_forward + gradient * per_gradient);
-    t->r->predicted_seconds = rate > 0.0 ? t->r->flops / rate : 0.0;
-    bytes = bytes > more ? bytes : more;
-    double limit = (double)(t->req->memory_bytes > 0 ? t->req->memory_bytes : ((size_t)400 << 20)),
-           want = (double)bytes * fmin(rows, t->batched ? 16.0 : 1.0);
-    t->r->predicted_peak_bytes = (size_t)fmin(want, fmax(limit, (double)bytes));
-    return ASC_OK;
-}
-
 asc_status asc_attribute(asc_net *net, const asc_attr_request *req, asc_attribution **out) {
     asc_status st = ASC_OK;
     asc_task t = {0};
@@ -164,7 +121,7 @@ asc_status asc_attribute(asc_net *net, const asc_attr_request *req, asc_attribut
     ASC_TRY(asc_task_init(&t, net, req));
     ASC_TRY(options_json(&t));
     if (req->dry_run) {
-        ASC_TRY(price_only(&t));
+        ASC_TRY(asc_task_estimate(&t, t0));
     } else {
         const int depth = asc_prof_push(net->ctx, t.method->info.name, -1);
         st = t.method->attribute(&t);

@@ -15,6 +15,8 @@ size_t asc_job_limit(const asc_job *j) {
     return j->req->memory_bytes > 0 ? j->req->memory_bytes : DEFAULT_MEMORY;
 }
 
+static bool is_backward(asc_pass_kind kind) { return kind == ASC_PASS_PATH || kind == ASC_PASS_GRADIENT; }
+
 static size_t plus(size_t a, size_t b) {
     size_t sum;
     return asc_add_size(a, b, &sum) ? sum : SIZE_MAX;
@@ -146,8 +148,9 @@ static asc_status fit(asc_job *j, asc_pass_kind kind, size_t len, size_t want, s
 
 /* What is live beside a pass; in a dry run also what a real run would hold. */
 static size_t base_of(const asc_job *j) {
-    size_t held = j->estimate != NULL ? j->estimate->held : 0;
-    return plus(asc_price_base(j->ctx), held);
+    size_t base = asc_price_base(j->ctx);
+    if (j->estimate == NULL) return base;
+    return plus(base > j->estimate->probes ? base - j->estimate->probes : 0, j->estimate->held);
 }
 
 void asc_job_note_peak(asc_job *j, size_t bytes) {
@@ -168,31 +171,49 @@ static asc_status too_small(asc_job *j, size_t len, size_t least_bytes) {
     return asc_hint(j->ctx, "raise --memory to at least %zuM", (bytes >> 20) + 1);
 }
 
-asc_status asc_job_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t want, asc_way *out) {
+/* The way for one prompt that fits, the plainest first; or, when none does, what the smallest takes. */
+static asc_status choose(asc_job *j, asc_pass_kind kind, size_t len, size_t *keep_every, size_t *bytes) {
     asc_price p;
-    size_t one, bytes = 0, smallest;
-    bool backward = kind == ASC_PASS_PATH || kind == ASC_PASS_GRADIENT;
-    *out = (asc_way){.batch = 1};
+    size_t smallest;
+    *keep_every = 0;
     asc_status st = asc_job_need(j, kind, len, 1, 0, &p);
     if (st != ASC_OK) return st;
-    one = smallest = total(&p);
-    if (one > room_of(j) && backward) {
-        st = asc_job_need(j, kind, len, 1, 1, &p);
+    *bytes = smallest = total(&p);
+    if (*bytes <= room_of(j) || !is_backward(kind)) return ASC_OK;
+    st = asc_job_need(j, kind, len, 1, 1, &p);
+    if (st != ASC_OK) return st;
+    *keep_every = 1;
+    *bytes = total(&p);
+    if (*bytes < smallest) smallest = *bytes;
+    if (*bytes <= room_of(j)) return ASC_OK;
+    st = least(j, kind, len, keep_every, bytes);
+    if (*bytes > smallest) *bytes = smallest;
+    return st;
+}
+
+/* The least bound is that of the method's gradients, when this is a forward pass before them. */
+static asc_status refuse(asc_job *j, asc_pass_kind kind, size_t len, size_t bytes) {
+    static const size_t PROGRAMS = (size_t)1 << 20; /* those that will have been run by then */
+    size_t unused, more = 0;
+    if (j->method->by_gradient && !is_backward(kind)) {
+        asc_status st = choose(j, ASC_PASS_PATH, len, &unused, &more);
         if (st != ASC_OK) return st;
-        out->keep_every = 1;
-        one = total(&p);
-        if (one < smallest) smallest = one;
+        more = plus(more, PROGRAMS);
     }
-    if (one > room_of(j) && backward) {
-        st = least(j, kind, len, &out->keep_every, &one);
-        if (st != ASC_OK) return st;
-        if (one < smallest) smallest = one;
-    }
-    if (one > room_of(j)) return too_small(j, len, smallest);
-    st = fit(j, kind, len, want, room_of(j), one, out, &bytes);
+    return too_small(j, len, bytes > more ? bytes : more);
+}
+
+asc_status asc_job_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t want, asc_way *out) {
+    size_t one, bytes = 0;
+    *out = (asc_way){.batch = 1};
+    asc_status st = choose(j, kind, len, &out->keep_every, &one);
+    if (st != ASC_OK) return st;
+    size_t room = room_of(j);
+    if (one > room) return refuse(j, kind, len, one);
+    st = fit(j, kind, len, want, room, one, out, &bytes);
     if (st != ASC_OK) return st;
     if (j->estimate == NULL) asc_job_note_peak(j, bytes); /* else noted when it is counted */
     if (out->batch > j->r->prompts_per_pass) j->r->prompts_per_pass = out->batch;
-    if (backward) j->r->keep_every = out->keep_every;
+    if (is_backward(kind)) j->r->keep_every = out->keep_every;
     return ASC_OK;
 }

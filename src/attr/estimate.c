@@ -116,8 +116,10 @@ static asc_status rate_at(asc_job *j, bool backward, size_t len, size_t b, doubl
         if (e->rates[i].backward == backward && fabs(rows - have) <= 0.2 * have) return ASC_OK;
     }
     uint64_t t0 = asc_now_ns();
+    size_t base = asc_price_base(j->ctx);
     asc_status st = measure(j, backward, len, b, out);
     e->measuring += seconds_since(t0);
+    if (asc_price_base(j->ctx) > base) e->probes += asc_price_base(j->ctx) - base;
     if (st != ASC_OK) return st;
     size_t at = e->n_rates < ASC_ESTIMATE_RATES ? e->n_rates++ : ASC_ESTIMATE_RATES - 1;
     e->rates[at].rows = len * b;
@@ -149,10 +151,9 @@ static void count(asc_job *j, const asc_price *p, double times, double rate) {
     e->flops += times * p->cost.flops;
     e->bytes += times * (p->cost.bytes_read + p->cost.bytes_written);
     e->seconds += rate > 0.0 ? times * p->cost.flops / rate : 0.0;
-    if (need > e->fresh) {
-        e->fresh = need;
-        e->scratch = p->scratch_bytes;
-    }
+    if (need > e->fresh) e->fresh = need;
+    if (p->arena_bytes > e->arena) e->arena = p->arena_bytes;
+    if (p->scratch_bytes > e->scratch) e->scratch = p->scratch_bytes;
 }
 
 static asc_status count_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t b, double times,
@@ -160,7 +161,9 @@ static asc_status count_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t
     asc_price p;
     double rate;
     bool backward = kind == ASC_PASS_PATH || kind == ASC_PASS_GRADIENT;
+    bool prepares = asc_price_prepares(j->ctx, true); /* as it will be when it has run */
     asc_status st = asc_job_need(j, kind, len, b, keep_every, &p);
+    (void)asc_price_prepares(j->ctx, prepares);
     if (st == ASC_OK) st = rate_at(j, backward, len, b, &rate);
     if (st == ASC_OK) count(j, &p, times, rate);
     return st;
@@ -196,7 +199,9 @@ static asc_status count_top(asc_job *j) {
     asc_tensor *ids = asc_price_leaf(ctx, ASC_DTYPE_I32, ASC_SHAPE(1, (int64_t)j->r->n_prompt));
     asc_decoder_run run = {.x = asc_record_prompts(j, ids), .tail = 1};
     asc_tensor *y = asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
+    bool prepares = asc_price_prepares(ctx, true);
     asc_status st = asc_price_of(ctx, &y, 1, &p);
+    (void)asc_price_prepares(ctx, prepares);
     asc_price_end(ctx);
     st = asc_scope_close(ctx, st);
     j->r->n_forward++;
@@ -220,12 +225,11 @@ asc_status asc_estimate_job(asc_job *j, uint64_t t0) {
     double touch = 0.0;
     size_t n_warnings = r->n_warnings, before = asc_memory(j->ctx).peak_total;
     j->estimate = &e;
-    bool prepares = asc_price_prepares(j->ctx, true);
     asc_status st = count_top(j);
     if (st == ASC_OK) st = j->method->run(j);
     if (st == ASC_OK) st = asc_job_target_probability(j);
     if (st == ASC_OK) st = touch_cost(j, &touch);
-    (void)asc_price_prepares(j->ctx, prepares);
+    asc_job_note_peak(j, e.arena + e.scratch); /* all programs are there by now */
     j->estimate = NULL;
     while (r->n_warnings > n_warnings) asc_free(j->ctx, r->warnings[--r->n_warnings]); /* of scores */
     if (st != ASC_OK) return st;

@@ -14,8 +14,9 @@ enum { ASC_ESTIMATE_RATES = 8 };
 typedef struct asc_estimate {
     double seconds, flops, bytes; /* of the passes counted so far; bytes read and written by their ops */
     size_t held;                  /* what a real run would hold now: a prefix */
+    size_t probes;                /* live only because rates were measured */
     size_t fresh;                 /* largest need of a pass: activations, outputs and scratch */
-    size_t scratch;               /* of that, the kernels' */
+    size_t arena, scratch;        /* the largest of each: kept until the end */
     double measuring;             /* seconds spent on rates */
     struct {
         size_t rows;

@@ -42,7 +42,10 @@ asc_status asc_job_prefix_begin(asc_job *j, const int32_t *ids, size_t n) {
         all[2 * l] = j->prefix[l].k;
         all[2 * l + 1] = j->prefix[l].v;
     }
-    ASC_TRY(asc_price_of(ctx, all, 2 * layers, &p));
+    bool prepares = asc_price_prepares(ctx, dry);
+    st = asc_price_of(ctx, all, 2 * layers, &p);
+    (void)asc_price_prepares(ctx, prepares);
+    if (st != ASC_OK) goto done;
     asc_job_note_peak(j, p.arena_bytes + p.output_bytes + p.scratch_bytes);
     if (j->estimate != NULL) {
         ASC_TRY(stand_in(j, layers));

@@ -121,8 +121,10 @@ typedef struct asc_pass {
 
 /* Runs all rows. Counts them in r, checks that values are finite. */
 ASC_MUST_USE asc_status asc_task_run(asc_task *t, const asc_pass *p);
-/* What one pass over one example would need, without running it. */
-ASC_MUST_USE asc_status asc_task_price(asc_task *t, bool gradients, double *flops, size_t *bytes);
+/* How many of its rows would share a pass. RESOURCE_EXHAUSTED names the least bound that would do. */
+ASC_MUST_USE asc_status asc_task_chunk(asc_task *t, const asc_pass *p, size_t *out);
+/* The dry run of a task that began at t0 (asc_now_ns): the result's predictions. */
+ASC_MUST_USE asc_status asc_task_estimate(asc_task *t, uint64_t t0);
 /* f of every row, [rows->n, n_out]; replace_sites as above. */
 ASC_MUST_USE asc_status asc_task_values(asc_task *t, const asc_rows *rows, bool replace_sites, double *out);
 /* One row per example, at the inputs as they are: y and g of at[] and f go to sink. rules, other: as in

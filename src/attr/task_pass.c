@@ -4,6 +4,7 @@
 #include "hash.h"
 #include "ops.h"
 #include "method.h"
+#include "price.h"
 #include "profile.h"
 #include "task_parts.h"
 #include <math.h>
@@ -250,33 +251,62 @@ static uint64_t price_key(const asc_pass_run *r) {
     return h | 1;
 }
 
-static asc_status price(asc_pass_run *r, size_t n, size_t *out) {
-    asc_plan plan;
-    asc_scope_begin(r->t->ctx);
+/* With what the cache keeps of the program; `code`: that it and the device's code are still to come. */
+static asc_status price(asc_pass_run *r, size_t n, size_t *out, size_t *code) {
+    asc_ctx *ctx = r->t->ctx;
+    asc_price p;
+    asc_scope_begin(ctx);
+    asc_price_begin(ctx);
     asc_status st = asc_pass_record(r, 0, n);
-    if (st == ASC_OK) st = asc_exec_price(r->t->ctx, r->outs, r->n_outs, &plan);
+    if (st == ASC_OK) st = asc_price_of(ctx, r->outs, r->n_outs, &p);
     asc_status told = tell_rules(r, false);
     if (st == ASC_OK) st = told;
-    st = asc_scope_close(r->t->ctx, st);
-    if (st == ASC_OK) *out = plan.arena_bytes + plan.output_bytes + plan.scratch_bytes;
-    return st;
+    asc_price_end(ctx);
+    st = asc_scope_close(ctx, st);
+    if (st != ASC_OK) return st;
+    *out = p.arena_bytes + p.output_bytes + p.scratch_bytes;
+    *code = p.program_bytes + p.code_bytes;
+    return ASC_OK;
 }
 
-/* What a row's filled values take outside the plan: a leaf, and the buffer that it is copied from. */
+/* What a row takes outside the plan: its filled values, each a leaf and the buffer that it is copied from,
+ * and room for what is read back. */
 static size_t leaf_bytes(const asc_pass_run *r) {
     const asc_task *t = r->t;
-    size_t bytes = 0, n = r->p->replace_sites ? t->n_at : t->n_in;
-    for (size_t k = 0; k < n; k++)
-        bytes += 2 * sizeof(float) * (r->p->replace_sites ? t->at[k].size : t->in[k].size);
-    return bytes * (r->p->partner_rows != NULL ? 2 : 1);
+    const asc_pass *p = r->p;
+    bool paired = p->partner_rows != NULL;
+    size_t filled = 0, read = 0, n = p->replace_sites ? t->n_at : t->n_in;
+    for (size_t k = 0; k < n; k++) filled += p->replace_sites ? t->at[k].size : t->in[k].size;
+    for (size_t k = 0; k < t->n_at; k++) read += t->at[k].size;
+    size_t arrays = (size_t)p->want_values + (size_t)(p->want_values && paired) + (size_t)p->want_gradients;
+    return filled * 2 * sizeof(float) * (paired ? 2 : 1) + read * sizeof(double) * arrays;
+}
+
+/* What one row takes with the gradients that the method will ask for behind this pass; 0 = none. */
+static asc_status gradient_need(const asc_pass_run *before, size_t *out) {
+    asc_task *t = before->t;
+    asc_pass p = *before->p;
+    asc_pass_run r;
+    size_t code = 0;
+    *out = 0;
+    if (p.want_gradients || p.partner_rows != NULL || !t->method->by_gradient || before->aim->n_out != 1)
+        return ASC_OK;
+    p.want_gradients = true;
+    asc_status st = run_init(&r, t, &p, before->aim);
+    if (st == ASC_OK) st = price(&r, 1, out, &code);
+    *out += code + leaf_bytes(&r);
+    run_deinit(&r);
+    return st;
 }
 
 static asc_status choose_rows(asc_pass_run *r, size_t *out) {
     asc_task *t = r->t;
-    size_t want = r->p->rows->n, one = 0, two = 0;
+    size_t want = r->p->rows->n, one = 0, two = 0, code = 0;
     size_t limit = t->req->memory_bytes > 0 ? t->req->memory_bytes : DEFAULT_MEMORY;
     *out = 1;
-    if (!t->batched || want == 1) return ASC_OK;
+    bool single = !t->batched || want == 1;
+    if (single && t->req->memory_bytes == 0)
+        return ASC_OK; /* nothing to choose, and no bound was asked for */
     if (t->req->rows_per_pass > 0) {
         *out = t->req->rows_per_pass < want ? t->req->rows_per_pass : want;
         return ASC_OK;
@@ -284,24 +314,30 @@ static asc_status choose_rows(asc_pass_run *r, size_t *out) {
     uint64_t key = price_key(r);
     asc_net_price *c = &t->net->prices[key % ASC_N_NET_PRICES];
     if (c->key != key) {
-        asc_status st = price(r, 1, &one);
-        if (st == ASC_OK) st = price(r, 2, &two);
+        asc_status st = price(r, 1, &one, &code);
+        if (st == ASC_OK && t->batched) st = price(r, 2, &two, &code);
         if (st != ASC_OK) return st;
         size_t leaves = leaf_bytes(r);
-        *c = (asc_net_price){.key = key, .one = one + leaves, .more = (two > one ? two - one : 1) + leaves};
+        *c = (asc_net_price){
+            .key = key, .one = one + leaves + code, .more = (two > one ? two - one : 1) + leaves};
     }
-    if (c->one > limit) {
+    size_t base = asc_price_base(t->ctx), need = base + c->one;
+    if (need > limit) {
+        size_t more = 0;
+        asc_status st = gradient_need(r, &more); /* the least bound is that of what comes behind it */
+        if (st != ASC_OK) return st;
+        if (need < base + more) need = base + more;
         ASC_FAIL(t->ctx, ASC_RESOURCE_EXHAUSTED, "one row of '%s' needs %zu bytes; the bound is %zu",
-                 t->net->path != NULL ? t->net->path : "the net", c->one, limit);
-        return asc_hint(t->ctx, "raise --memory to at least %zuM", (c->one >> 20) + 1);
+                 t->net->path != NULL ? t->net->path : "the net", need, limit);
+        return asc_hint(t->ctx, "raise --memory to at least %zuM", (need >> 20) + 1);
     }
-    size_t fit = 1 + (limit - c->one) / c->more, enough = 1 + ENOUGH_BYTES / c->more;
+    size_t fit = single ? 1 : 1 + (limit - need) / c->more, enough = 1 + ENOUGH_BYTES / c->more;
     if (enough < ENOUGH_ROWS) enough = ENOUGH_ROWS;
     if (fit > enough) fit = enough;
     if (fit > want) fit = want;
     size_t rounds = (want + fit - 1) / fit;
     *out = (want + rounds - 1) / rounds; /* equal passes: 17 rows at 16 a pass run as 9 + 8 */
-    size_t peak = c->one + (*out - 1) * c->more;
+    size_t peak = need + (*out - 1) * c->more;
     if (peak > t->r->predicted_peak_bytes) t->r->predicted_peak_bytes = peak;
     return ASC_OK;
 }
@@ -337,23 +373,11 @@ done:
     return st;
 }
 
-asc_status asc_task_price(asc_task *t, bool gradients, double *flops, size_t *bytes) {
-    asc_rows rows = asc_task_input_rows(t, 1);
-    asc_pass p = {.rows = &rows, .want_gradients = gradients};
+asc_status asc_task_chunk(asc_task *t, const asc_pass *p, size_t *out) {
     asc_pass_run r = {0};
-    asc_plan plan;
-    asc_status st = ASC_OK;
-    *flops = 0.0;
-    *bytes = 0;
-    ASC_TRY(run_init(&r, t, &p, &t->aim));
-    asc_scope_begin(t->ctx);
-    st = asc_pass_record(&r, 0, 1);
-    if (st == ASC_OK) st = asc_exec_price(t->ctx, r.outs, r.n_outs, &plan);
-    st = asc_scope_close(t->ctx, st);
-    if (st != ASC_OK) goto done;
-    *flops = plan.cost.flops;
-    *bytes = plan.arena_bytes + plan.output_bytes + plan.scratch_bytes + leaf_bytes(&r);
-done:
+    *out = 1;
+    asc_status st = run_init(&r, t, p, &t->aim);
+    if (st == ASC_OK) st = choose_rows(&r, out);
     run_deinit(&r);
     return st;
 }

@@ -35,12 +35,13 @@ static int write_document(cli *c, const asc_net_report *r, cli_option_id o) {
 }
 
 static void price(asc_text *t, const asc_attribution *r) {
-    asc_text_addf(
-        t,
-        "Would take about %.3g s: %llu rows forwards, %llu of them backwards too, %.3g GFLOP, with about\n"
-        "%.0f MB of intermediate values. Only the net's own output was computed (--dry-run).\n",
-        r->predicted_seconds, (unsigned long long)r->n_forward, (unsigned long long)r->n_backward,
-        r->flops / 1e9, (double)r->predicted_peak_bytes / 1e6);
+    asc_text_addf(t,
+                  "Would take about %.3g s: %llu rows forwards, %llu of them backwards too, %.4g GFLOP, "
+                  "%zu rows a pass,\n"
+                  "with a peak of %.1f MB. Only passes of each kind were run, to learn their time and memory "
+                  "(--dry-run).\n",
+                  r->predicted_seconds, (unsigned long long)r->n_forward, (unsigned long long)r->n_backward,
+                  r->flops / 1e9, r->rows_per_pass, (double)r->predicted_peak_bytes / 1e6);
     for (size_t i = 0; i < r->n_notes; i++) {
         asc_text_adds(t, "Note: ");
         asc_text_wrap(t, r->notes[i], 6, 100);

@@ -1,0 +1,140 @@
+/* test_budget.c - the memory bound: refused with the least that would do, which does, and a MB less does not;
+ * what is allocated stays under it; scores do not depend on it; dry runs predict the peak. */
+#include "ascribe/attribute.h"
+#include "ascribe/builtin.h"
+#include "harness.h"
+#include "method.h"
+#include <math.h>
+
+#define ZOO "goldens/zoo_gguf/"
+enum { N = 250 };
+
+typedef struct outcome {
+    asc_status st;
+    size_t least_mb; /* of the hint */
+    double scores[N], value;
+    size_t peak, predicted;
+    uint64_t n_forward, n_backward;
+} outcome;
+
+static void explain(const char *mode, const char *file, const char *method, size_t n, size_t memory, bool dry,
+                    outcome *out) {
+    static const int32_t target[] = {193};
+    int32_t ids[N];
+    asc_ctx *ctx = test_ctx("cpu", mode);
+    asc_model *m = NULL;
+    asc_result *r = NULL;
+    for (size_t i = 0; i < n; i++) ids[i] = (int32_t)(20 + i * 7 % 200);
+    assert_ok(ctx, asc_model_open(ctx, test_data(file), NULL, &m));
+    asc_request q = {.struct_size = sizeof q,
+                     .method = method,
+                     .rule = strcmp(method, "integrated-gradients") == 0 ? "gauss-legendre" : NULL,
+                     .steps = strcmp(method, "integrated-gradients") == 0 ? 5 : 0,
+                     .prompt_ids = ids,
+                     .n_prompt_ids = n,
+                     .target_ids = target,
+                     .n_target_ids = 1,
+                     .features = ASC_FEATURES_TOKEN,
+                     .memory_bytes = memory,
+                     .dry_run = dry};
+    *out = (outcome){0};
+    out->st = asc_explain(m, &q, &r);
+    if (out->st == ASC_OK) {
+        memcpy(out->scores, r->scores, n * sizeof *r->scores);
+        out->value = r->value;
+        out->peak = r->peak_bytes;
+        out->predicted = r->predicted_peak_bytes;
+        out->n_forward = r->n_forward;
+        out->n_backward = r->n_backward;
+    } else {
+        const char *at = strstr(asc_error_hint(ctx), "at least ");
+        if (at == NULL) fail_msg("%s: %s", asc_error_message(ctx), asc_error_hint(ctx));
+        out->least_mb = strtoul(at + 9, NULL, 10);
+    }
+    asc_result_destroy(ctx, r);
+    asc_model_close(m);
+    test_ctx_end(ctx);
+}
+
+static void the_least_that_would_do(void **state) {
+    (void)state;
+    static const char *const methods[] = {"saliency", "integrated-gradients"},
+                             *const modes[] = {"deferred", "compiled"};
+    static outcome refused, least, less, roomy;
+    for (int k = 0; k < 4; k++) {
+        const char *method = methods[k / 2], *mode = modes[k % 2];
+        explain(mode, ZOO "qwen3-q5_0/model.gguf", method, N, 1, false, &refused);
+        assert_int_equal(refused.st, ASC_RESOURCE_EXHAUSTED);
+        assert_true(refused.least_mb > 1);
+        explain(mode, ZOO "qwen3-q5_0/model.gguf", method, N, refused.least_mb << 20, false, &least);
+        if (least.st != ASC_OK)
+            fail_msg("%s, %s: first %zu MB, then %zu", method, mode, refused.least_mb, least.least_mb);
+        assert_true(least.peak <= refused.least_mb << 20);
+        /* forward passes that come before the gradients leave programs, for which a MB is set aside */
+        size_t a_little = k / 2 == 0 ? 1 : 2;
+        explain(mode, ZOO "qwen3-q5_0/model.gguf", method, N, (refused.least_mb - a_little) << 20, false,
+                &less);
+        assert_int_equal(less.st, ASC_RESOURCE_EXHAUSTED);
+        explain(mode, ZOO "qwen3-q5_0/model.gguf", method, N, 0, false, &roomy);
+        assert_memory_equal(roomy.scores, least.scores, sizeof roomy.scores);
+    }
+}
+
+static void dry_runs_tell_the_peak(void **state) {
+    (void)state;
+    static const char *const methods[] = {"saliency", "input-x-gradient", "integrated-gradients",
+                                          "feature-ablation"};
+    static outcome dry, run;
+    for (int k = 0; k < 8; k++) {
+        size_t memory = k < 4 ? 0 : (size_t)8 << 20;
+        explain(NULL, ZOO "llama-q4_1/model.gguf", methods[k % 4], 100, memory, true, &dry);
+        explain(NULL, ZOO "llama-q4_1/model.gguf", methods[k % 4], 100, memory, false, &run);
+        assert_int_equal(dry.st, ASC_OK);
+        assert_int_equal(run.st, ASC_OK);
+        assert_int_equal(dry.n_forward, run.n_forward);
+        assert_int_equal(dry.n_backward, run.n_backward);
+        double off = fabs((double)dry.predicted - (double)run.peak);
+        /* docs/memory.md: 5 %. A model this small is mostly programs, of which a run makes some more. */
+        if (!(off <= 0.05 * (double)run.peak + 4e5))
+            fail_msg("%s: %zu predicted, %zu taken", methods[k % 4], dry.predicted, run.peak);
+    }
+}
+
+static void on_net(size_t memory, size_t *least_mb) {
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    asc_builtin *b = NULL;
+    asc_attribution *r = NULL;
+    asc_attr_request q;
+    assert_ok(ctx, asc_builtin_open(ctx, "cnn", &b));
+    assert_ok(ctx, asc_builtin_request(b, "integrated-gradients", false, &q));
+    q.memory_bytes = memory;
+    asc_status st = asc_attribute(asc_builtin_net(b), &q, &r);
+    if (st == ASC_OK) {
+        assert_true(r->peak_bytes <= memory);
+        *least_mb = 0;
+    } else {
+        assert_int_equal(st, ASC_RESOURCE_EXHAUSTED);
+        const char *at = strstr(asc_error_hint(ctx), "at least ");
+        if (at == NULL) fail_msg("%s: %s", asc_error_message(ctx), asc_error_hint(ctx));
+        *least_mb = strtoul(at + 9, NULL, 10);
+    }
+    asc_attribution_destroy(ctx, r);
+    asc_builtin_close(b);
+    test_ctx_end(ctx);
+}
+
+static void nets_are_refused_too(void **state) {
+    (void)state;
+    size_t least, again;
+    on_net(1000, &least);
+    assert_true(least > 0);
+    on_net(least << 20, &again);
+    assert_int_equal(again, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_least_that_would_do),
+                                       cmocka_unit_test(dry_runs_tell_the_peak),
+                                       cmocka_unit_test(nets_are_refused_too)};
+    return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
+}
