@@ -114,12 +114,19 @@ static bool unite(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b, gr
     return true;
 }
 
+/* Gates spend their time on arithmetic, not on memory: as an epilogue, in many short strips, they only get
+ * slower (docs/SPEED.md, "Fused regions"). */
+static bool is_arithmetic(const asc_node *n) {
+    return n->op->opcode == ASC_OPCODE_SWIGLU || n->op->opcode == ASC_OPCODE_SWIGLU_GRAD;
+}
+
 static bool worth_it(const fuser *f, const group *g) {
     asc_region r;
     if (!asc_region_of_nodes(f->p, g->nodes, g->n, &r)) return false;
-    if (r.product) return true;
     for (size_t k = 0; k < g->n; k++) {
         const asc_node *n = &f->p->nodes[g->nodes[k]];
+        if (r.product && is_arithmetic(n)) return false;
+        if (r.product) continue;
         for (int i = -1; i < n->n_in; i++) {
             const int64_t elems = asc_shape_elems(i < 0 ? &n->shape : &f->p->nodes[n->in[i]].shape);
             if (elems / r.rows > WIDEST || (elems > MANY_ELEMS && r.rows < FEW_ROWS)) return false;

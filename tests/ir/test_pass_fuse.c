@@ -80,14 +80,14 @@ static const row rows[] = {
      "%7 = rms_norm f32 [5,8] %6 %2 {eps=1e-05} @2\n"
      "%8 = silu f32 [5,8] %7 @2\n"
      "return %8\n"},
-    {"gate and up meet in the later product, also across another reader",
+    {"two products meet in the later one, also across another reader",
      "%0 = input f32 [5,6]\n"
      "%1 = input f32 [6,8]\n"
      "%2 = input f32 [6,8]\n"
      "%3 = matmul f32 [5,8] %0 %1 {ta=0 tb=0}\n"
      "%4 = matmul f32 [5,8] %0 %2 {ta=0 tb=0}\n"
      "%5 = cumsum f32 [5,8] %3 {axis=1 exclusive=0 reverse=0}\n"
-     "%6 = swiglu f32 [5,8] %3 %4\n"
+     "%6 = mul f32 [5,8] %3 %4\n"
      "return %6 %5 %4\n",
      "%0 = input f32 [5,6]\n"
      "%1 = input f32 [6,8]\n"
@@ -95,8 +95,21 @@ static const row rows[] = {
      "%3 = matmul f32 [5,8] %0 %1 {ta=0 tb=0}\n"
      "%4 = cumsum f32 [5,8] %3 {axis=1 exclusive=0 reverse=0}\n"
      "%5 = matmul f32 [5,8] %0 %2 {ta=0 tb=0} @1\n"
-     "%6 = swiglu f32 [5,8] %3 %5 @1\n"
+     "%6 = mul f32 [5,8] %3 %5 @1\n"
      "return %6 %4 %5\n"},
+    {"a gate is no epilogue",
+     "%0 = input f32 [5,6]\n"
+     "%1 = input f32 [6,8]\n"
+     "%2 = input f32 [5,8]\n"
+     "%3 = matmul f32 [5,8] %0 %1 {ta=0 tb=0}\n"
+     "%4 = swiglu f32 [5,8] %2 %3\n"
+     "return %4\n",
+     "%0 = input f32 [5,6]\n"
+     "%1 = input f32 [6,8]\n"
+     "%2 = input f32 [5,8]\n"
+     "%3 = matmul f32 [5,8] %0 %1 {ta=0 tb=0}\n"
+     "%4 = swiglu f32 [5,8] %2 %3\n"
+     "return %4\n"},
     {"no way out and back: the sum reads what is computed from the chain outside of it",
      "%0 = input f32 [6,4]\n"
      "%1 = exp f32 [6,4] %0\n"
