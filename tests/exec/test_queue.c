@@ -102,6 +102,27 @@ static void cuts_fall_on_the_cheapest_edge_and_repeat(void **state) {
     test_ctx_end(ctx);
 }
 
+/* All edges cost the same and the cap is no multiple of the step: the second cut moves to the place of the
+ * first, and the third is the second. */
+static void equal_edges_keep_their_place(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
+    float out[4];
+    bound(ctx, 64, 0, 0, -1);
+    asc_scope_begin(ctx);
+    asc_tensor *h = leaf(ctx, 4, 0.5f);
+    for (int i = 0; i < 200; i++) {
+        h = asc_silu(ctx, asc_neg(ctx, asc_abs(ctx, h)));
+        h = asc_tanh(ctx, asc_exp(ctx, asc_cos(ctx, asc_sigmoid(ctx, h))));
+    }
+    asc_exec_stats s = asc_exec_stats_of(ctx);
+    assert_true(s.cuts[ASC_CUT_NODES] >= 20);
+    assert_int_equal(s.cache_misses, 2);
+    assert_ok(ctx, asc_read_f32(ctx, h, out, 4));
+    assert_ok(ctx, asc_scope_end(ctx));
+    test_ctx_end(ctx);
+}
+
 /* A loop with an accumulator and something made before it: with marks, one program from iteration 2 on. */
 static void marked_loops_find_their_program(void **state) {
     (void)state;
@@ -230,6 +251,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(four_bounds),
         cmocka_unit_test(cuts_fall_on_the_cheapest_edge_and_repeat),
+        cmocka_unit_test(equal_edges_keep_their_place),
         cmocka_unit_test(marked_loops_find_their_program),
         cmocka_unit_test(foreign_loops_are_found),
         cmocka_unit_test(implicit_cuts_can_be_forbidden),
