@@ -1,4 +1,5 @@
 /* session.c - what surrounds a command: context, signals, progress, error messages, output. */
+#include "ascribe/cache.h"
 #include "cli.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -132,6 +133,9 @@ int cli_open_context(cli *c) {
     if (st == ASC_OK) st = asc_text_create(c->ctx, &c->out);
     if (st != ASC_OK) return cli_error(c, st);
     running = c->ctx;
+    const bool keeps = c->command == CMD_cache ||
+                       (c->value[OPT_MODE] != NULL && strcmp(c->value[OPT_MODE], "compiled") == 0);
+    if (keeps && (st = asc_disk_cache_use(c->ctx, NULL)) != ASC_OK) return cli_error(c, st);
     if ((rc = cli_set_levels(c)) != EXIT_DONE) return rc;
     return c->command == CMD_bench ? EXIT_DONE : cli_profile_begin(c);
 }

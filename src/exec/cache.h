@@ -43,6 +43,7 @@ typedef struct asc_cache_entry {
     uint64_t ops_hash; /* of the sequence of ops alone, for `why` */
     uint64_t hits;
     size_t bytes;
+    bool stored;                           /* on disk, or not worth it */
     struct asc_cache_entry *chain;         /* of the hash table */
     struct asc_cache_entry *newer, *older; /* by last use */
 } asc_cache_entry;
@@ -60,7 +61,9 @@ void asc_cache_clear(asc_ctx *ctx);
 
 /* Notes why this key was not found: the first difference to the nearest entry. nodes: what the key was made
  * of. */
-void asc_cache_explain(asc_ctx *ctx, const uint64_t *key, size_t n_key, asc_tensor *const *nodes);
+void asc_cache_explain(asc_ctx *ctx, const uint64_t *key, asc_tensor *const *nodes);
 uint64_t asc_key_ops_hash(const uint64_t *key);
+/* Whether `a` is nearer to key than `b` is: more ops in common from the start, then more nodes. */
+bool asc_key_nearer(const uint64_t *key, const uint64_t *a, const uint64_t *b);
 
 #endif

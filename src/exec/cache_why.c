@@ -2,6 +2,7 @@
  * Nearest is the newest entry with the same ops in the same order; without one, the one with the longest run
  * of equal ops from the start. */
 #include "cache.h"
+#include "disk.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +30,11 @@ static nearness near_to(const uint64_t *a, const uint64_t *b) {
     }
     out.ops = i;
     return out;
+}
+
+bool asc_key_nearer(const uint64_t *key, const uint64_t *a, const uint64_t *b) {
+    const nearness x = near_to(key, a), y = near_to(key, b);
+    return x.ops > y.ops || (x.ops == y.ops && x.nodes > y.nodes);
 }
 
 static const asc_cache_entry *nearest(const asc_cache *c, const uint64_t *key) {
@@ -103,10 +109,10 @@ static bool differ(const asc_key_node *x, const asc_key_node *y, char *out, size
     return false;
 }
 
-static void compare(const uint64_t *key, size_t n_key, const asc_cache_entry *e, asc_tensor *const *nodes,
-                    char *out, size_t room) {
-    const uint64_t *a = key + ASC_KEY_HEAD, *b = e->key + ASC_KEY_HEAD;
-    size_t n = n_nodes(key), m = n_nodes(e->key);
+static void compare(const uint64_t *key, const uint64_t *other, asc_tensor *const *nodes, char *out,
+                    size_t room) {
+    const uint64_t *a = key + ASC_KEY_HEAD, *b = other + ASC_KEY_HEAD;
+    size_t n = n_nodes(key), m = n_nodes(other);
     char what[320];
     for (size_t i = 0; i < n && i < m; i++) {
         asc_key_node x, y;
@@ -121,25 +127,26 @@ static void compare(const uint64_t *key, size_t n_key, const asc_cache_entry *e,
     if (n != m) {
         snprintf(out, room, "%zu nodes here, %zu in the nearest entry, equal as far as the shorter goes", n,
                  m);
-    } else if (memcmp(key, e->key, 2 * sizeof *key) != 0) {
+    } else if (memcmp(key, other, 2 * sizeof *key) != 0) {
         snprintf(out, room, "other passes, device, instruction set or threads");
     } else {
         snprintf(out, room,
                  "the same %zu nodes with %zu outputs here, %zu in the nearest entry, or others of them", n,
-                 (size_t)(key[2] >> 32), (size_t)(e->key[2] >> 32));
+                 (size_t)(key[2] >> 32), (size_t)(other[2] >> 32));
     }
-    (void)n_key;
 }
 
-void asc_cache_explain(asc_ctx *ctx, const uint64_t *key, size_t n_key, asc_tensor *const *nodes) {
+void asc_cache_explain(asc_ctx *ctx, const uint64_t *key, asc_tensor *const *nodes) {
     asc_cache *c = &asc_runtime_of(ctx)->cache;
     char *out = c->why[c->n_why++ % ASC_CACHE_WHYS];
     const asc_cache_entry *e = nearest(c, key);
-    if (e == NULL) {
+    uint64_t *stored = e == NULL ? asc_disk_nearest(ctx, key) : NULL;
+    if (e == NULL && stored == NULL) {
         snprintf(out, sizeof c->why[0], "first program of this context: %zu nodes", n_nodes(key));
     } else {
-        compare(key, n_key, e, nodes, out, sizeof c->why[0]);
+        compare(key, e != NULL ? e->key : stored, nodes, out, sizeof c->why[0]);
     }
+    asc_free(ctx, stored);
 }
 
 const char *asc_exec_cache_why(const asc_ctx *ctx, size_t i) {

@@ -2,6 +2,7 @@
  * The table is small and its keys are long, so it is a list by last use with a hash to skip most comparisons.
  */
 #include "capture_parts.h"
+#include "disk.h"
 #include "hash.h"
 #include "profile.h"
 #include "replay_file.h"
@@ -252,6 +253,22 @@ static asc_status frozen(asc_ctx *ctx, asc_tensor *const *outs, size_t n_outs) {
     return asc_hint(ctx, "run it once before asc_exec_freeze, or without ASC_FREEZE=1");
 }
 
+/* For what the room holds: from disk, or made and written there. */
+static asc_status executable(asc_ctx *ctx, asc_exe **out) {
+    asc_runtime *rt = asc_runtime_of(ctx);
+    const asc_cut_room *r = &rt->room;
+    asc_program p;
+    *out = asc_disk_load(ctx, r->key, r->n_key);
+    if (*out != NULL) return ASC_OK;
+    asc_cache_explain(ctx, r->key, r->nodes);
+    asc_program_init(&p, ctx);
+    asc_status st = asc_cut_build(ctx, &p);
+    if (st == ASC_OK) st = asc_exe_make(ctx, &p, rt->passes_off, out);
+    asc_program_deinit(&p);
+    if (st == ASC_OK) asc_disk_store(ctx, r->key, r->n_key, *out, asc_exec_cache_why(ctx, 0));
+    return st;
+}
+
 asc_status asc_capture_make(asc_ctx *ctx, const void *owner, const void *key, size_t n_key,
                             asc_tensor *const *params, size_t n_params, asc_tensor *const *outs,
                             size_t n_outs, const void *note, size_t n_note, asc_capture **out) {
@@ -270,12 +287,7 @@ asc_status asc_capture_make(asc_ctx *ctx, const void *owner, const void *key, si
     c->n_params = n_params;
     ASC_TRY(asc_cut_collect(ctx, outs, n_outs));
     if (rt->room.n > 0) {
-        asc_program p;
-        asc_program_init(&p, ctx);
-        st = asc_cut_build(ctx, &p);
-        if (st == ASC_OK) st = asc_exe_make(ctx, &p, rt->passes_off, &c->exe);
-        asc_program_deinit(&p);
-        if (st != ASC_OK) goto done;
+        ASC_TRY(executable(ctx, &c->exe));
         rt->stats.compile_ns += c->exe->compile_ns;
         ASC_TRY(tie_inputs(ctx, c, params));
     }

@@ -7,6 +7,7 @@
  * no allocation but that of the outputs; everything else lives in the context and is used again. */
 #include "ascribe/stats.h"
 #include "cache.h"
+#include "disk.h"
 #include "debug.h"
 #include "profile.h"
 #include "replay_file.h"
@@ -175,7 +176,13 @@ static asc_status executable(asc_ctx *ctx, asc_cut_room *r, uint64_t off, asc_ca
     asc_exe *e = NULL;
     *out = asc_cache_find(rt, r->key, r->n_key, hash);
     if (*out != NULL) return ASC_OK;
-    asc_cache_explain(ctx, r->key, r->n_key, r->nodes);
+    e = asc_disk_load(ctx, r->key, r->n_key);
+    if (e != NULL) {
+        asc_status kept = asc_cache_add(ctx, r->key, r->n_key, hash, e, out);
+        if (kept == ASC_OK) (*out)->stored = true;
+        return kept;
+    }
+    asc_cache_explain(ctx, r->key, r->nodes);
     if (rt->debug > 0) asc_logf(ctx, ASC_LOG_DEBUG, "cache miss: %s", asc_exec_cache_why(ctx, 0));
     if (rt->cache.frozen) return frozen(ctx);
     asc_program_init(&p, ctx);
@@ -274,6 +281,9 @@ static asc_status run(asc_ctx *ctx, asc_cut_room *r, asc_cache_entry *entry, asc
         }
     }
     if (first) { /* the device's code counts */
+        if (st == ASC_OK && !entry->stored)
+            asc_disk_store(ctx, entry->key, entry->n_key, e, asc_exec_cache_why(ctx, 0));
+        entry->stored = true;
         asc_runtime_of(ctx)->stats.compile_ns += e->compile_ns - made;
         asc_cache_recount(ctx, entry);
         asc_cache_shrink(ctx, NULL);

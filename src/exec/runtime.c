@@ -1,5 +1,6 @@
 /* runtime.c - makes a context complete: graph, device, mode; the cache of buffers. */
 #include "debug.h"
+#include "disk.h"
 #include "runtime.h"
 #include "cache.h"
 #include "compiled.h"
@@ -90,6 +91,7 @@ asc_status asc_ctx_create(const asc_ctx_options *opts, asc_ctx **out_ctx) {
     rt->cache.frozen = asc_env_flag(ASC_ENV_FREEZE);
     if (st2 == ASC_OK) st2 = asc_exec_passes(ctx, asc_env_text(ASC_ENV_PASSES));
     if (st2 == ASC_OK) st2 = asc_debug_configure(ctx);
+    if (st2 == ASC_OK) st2 = asc_disk_init(ctx);
     if (st2 == ASC_RESOURCE_EXHAUSTED) {
         asc_ctx_destroy(ctx);
         *out_ctx = NULL;

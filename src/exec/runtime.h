@@ -2,6 +2,7 @@
 #ifndef ASC_RUNTIME_H
 #define ASC_RUNTIME_H
 
+#include "ascribe/cache.h"
 #include "exec.h"
 
 enum { ASC_BUF_CLASSES = 256, ASC_CACHE_CHAINS = 512, ASC_CACHE_WHYS = 8 };
@@ -72,6 +73,15 @@ typedef struct asc_queue {
     asc_loops *loops; /* NULL = not looked for */
 } asc_queue;
 
+/* The folder of executables (disk.h). */
+typedef struct asc_disk {
+    char dir[1024]; /* "" = none */
+    size_t max_bytes;
+    uint64_t worth_ns; /* what takes less to make gets no file */
+    bool complained, cleaned;
+    asc_disk_stats stats;
+} asc_disk;
+
 typedef struct asc_runtime {
     asc_graph graph;
     const asc_device *device;
@@ -93,6 +103,7 @@ typedef struct asc_runtime {
     asc_exec_stats stats;
     asc_cut_room room;
     asc_cache cache;
+    asc_disk disk;
     struct asc_capture *captures;    /* compiled.h; by last use */
     uint64_t passes_off;             /* asc_pass_env.off */
     size_t arena_bound;              /* asc_pass_env.memory_bytes */
