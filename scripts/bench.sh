@@ -7,6 +7,9 @@ build/ascribe bench "$1"
 echo
 python3 scripts/bench-modes.py "$1"
 echo
+echo "Recording ops, and cutting them when the pattern was seen before"
+build/bench_record || : # it says so when over a limit
+echo
 echo "Attribution on small nets: seconds a call, calls, peak memory of the process so far"
 build/bench_attribution
 echo
