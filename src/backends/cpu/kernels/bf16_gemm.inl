@@ -1,5 +1,6 @@
 /* bf16_gemm.inl - y = a W by bf16 products (bf16.h), for many rows of a; W is f32 or stored, [k,n] or [n,k].
- * The file that includes it defines BF16_NAME, BF16_ISA (amx, avx512, ...), BF16_LEVEL and BF16_FILL.
+ * The file that includes it defines BF16_NAME, BF16_ISA (amx, avx512, ...), BF16_LEVEL and
+ * BF16_FILL, and BF16_WIDE if it has AVX-512.
  *
  * Rows of a are cut into pieces once per call, by all threads. Then each thread owns a range of columns: it
  * expands a panel of W, sized for the L2 cache, cuts it, and multiplies 32 rows by 32 columns at a time with
@@ -35,8 +36,8 @@ typedef uint32_t vu_at __attribute__((vector_size(64), aligned(4), may_alias));
 
 /* The pieces of 16 pairs, pair p = (from[p], from2[p]), one row of a tile for each piece. A last piece of
  * three is exact: 24 bits were three times 8. */
-ALWAYS_INLINE void split(const float *from, const float *from2, const int pieces, uint16_t *out) {
-    vf x0 = *(const vf_at *)from, x1 = *(const vf_at *)from2;
+ALWAYS_INLINE void split_two(const vf *from, const vf *from2, const int pieces, uint16_t *out) {
+    vf x0 = *from, x1 = *from2;
 #pragma GCC unroll 3
     for (int i = 0; i < pieces; i++, out += ASC_BF16_TILE) {
         __builtin_prefetch(out + pieces * ASC_BF16_TILE, 1); /* the next tile's row, to be written */
@@ -54,6 +55,11 @@ ALWAYS_INLINE void split(const float *from, const float *from2, const int pieces
         x0 -= (vf)(h0 & 0xFFFF0000u);
         x1 -= (vf)(h1 & 0xFFFF0000u);
     }
+}
+
+ALWAYS_INLINE void split(const float *from, const float *from2, const int pieces, uint16_t *out) {
+    const vf x0 = *(const vf_at *)from, x1 = *(const vf_at *)from2;
+    split_two(&x0, &x1, pieces, out);
 }
 
 /* Largest magnitudes so far; NaN is passed over. */
@@ -167,11 +173,18 @@ static void whole_slab(float *slab, int64_t depth, float *scale) {
     *(vf_at *)scale = most / 127;
 }
 
+#ifdef BF16_WIDE
+#include "bf16_blocks.inl"
+#endif
+
 /* W[k0 .. k0+depth)[n0 .. n0+width) to tiles: that of column group c, block q, piece i is the
  * ((c * blocks of the panel + q) * pieces + i)-th. */
 static void pack_panel(const asc_bf16_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,
                        const asc_bf16_scratch *s) {
     const int64_t group = (depth + 31) / 32 * job->pieces * ASC_BF16_TILE;
+#ifdef BF16_WIDE
+    if (pack_blocks(job, k0, depth, n0, width, group, s->panel)) return;
+#endif
     const int64_t rows = job->g.tb || job->int8 ? ASC_GEMM_RUN : ASC_BF16_K;
     const int64_t cols = job->g.tb ? ASC_GEMM_SLAB : job->int8 ? ASC_BF16_UNIT : width;
     for (int64_t n = 0; n < width; n += cols) {

@@ -34,7 +34,7 @@ static bool scheme_of(const asc_call *c, asc_isa isa, int64_t k, asc_bf16_scheme
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 void asc_bf16_job_init(asc_bf16_job *job, const asc_call *c, asc_isa isa) {
-    static const int64_t links[ASC_N_BF16_SCHEMES] = {9, 18, 18};
+    static const int64_t links[ASC_N_BF16_SCHEMES] = {12, 24, 24};
     asc_matmul_shape s;
     asc_matmul_shape_of(c, &s);
     *job = (asc_bf16_job){.g = {.m = s.m, .n = s.n, .k = s.k, .t = c->in_dtype[1], .tb = s.tb}};

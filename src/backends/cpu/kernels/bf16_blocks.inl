@@ -1,0 +1,114 @@
+/* bf16_blocks.inl - weights in Q4_0, Q4_1 and Q8_0 cut into pieces straight from their bytes, with AVX-512:
+ * the numbers of gemm_fill_avx512.c without the way through memory. Part of bf16_gemm.inl. */
+#include "gemm_blocks_avx512.h"
+
+ALWAYS_INLINE const uint8_t *block_at(const asc_gemm_job *g, int64_t elem) {
+    const asc_dtype_info *info = asc_dtype_of(g->t);
+    return g->w + elem / info->block_elems * info->block_bytes;
+}
+
+/* [n,k]: the block at p of each of 16 rows, which are 16 columns of the product, to one tile for each piece.
+ */
+ALWAYS_INLINE void block_columns(const uint8_t *p, int64_t stride, const levels *l, const asc_dtype t,
+                                 const int pieces, uint16_t *out) {
+    __m512 d, m;
+    __m512i w[2][4];
+    block_scales(p, stride, &d, &m);
+    transpose_words(p + l->header, stride, w[0]);
+    if (t == ASC_DTYPE_Q8_0) transpose_words(p + l->header + 16, stride, w[1]);
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) {
+#pragma GCC unroll 4
+        for (int b = 0; b < 4; b++, out += 32) {
+            vf x[2];
+            if (t == ASC_DTYPE_Q8_0) {
+                for (int i = 0; i < 2; i++) {
+                    const __m512i q =
+                        _mm512_srai_epi32(_mm512_slli_epi32(w[i][c], (unsigned)(24 - 8 * b)), 24);
+                    x[i] = (vf)_mm512_mul_ps(d, _mm512_cvtepi32_ps(q));
+                }
+            } else {
+                x[0] = (vf)level(l, _mm512_srli_epi32(w[0][c], (unsigned)(8 * b)), d, m);
+                x[1] = (vf)level(l, _mm512_srli_epi32(w[0][c], (unsigned)(8 * b + 4)), d, m);
+            }
+            split_two(&x[0], &x[1], pieces, out);
+        }
+    }
+}
+
+/* The 32 values of a block, 16 and 16. */
+ALWAYS_INLINE void block_values(const uint8_t *p, const levels *l, const asc_dtype t, vf x[2]) {
+    const __m128 scale = _mm_cvtph_ps(_mm_loadu_si32(p));
+    const __m512 d = _mm512_broadcastss_ps(scale), m = _mm512_broadcastss_ps(_mm_movehdup_ps(scale));
+    const __m128i q = _mm_loadu_si128((const void *)(p + l->header));
+    if (t == ASC_DTYPE_Q8_0) {
+        const __m128i q1 = _mm_loadu_si128((const void *)(p + 18));
+        x[0] = (vf)_mm512_mul_ps(d, _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(q)));
+        x[1] = (vf)_mm512_mul_ps(d, _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(q1)));
+    } else {
+        const __m512i index = _mm512_cvtepu8_epi32(q);
+        x[0] = (vf)level(l, index, d, m);
+        x[1] = (vf)level(l, _mm512_srli_epi32(index, 4), d, m);
+    }
+}
+
+ALWAYS_INLINE void pack_blocks_of(const asc_bf16_job *job, int64_t k0, int64_t depth, int64_t n0,
+                                  int64_t width, int64_t group, uint16_t *panel, const asc_dtype t,
+                                  const int pieces) {
+    const asc_gemm_job *g = &job->g;
+    const levels l = levels_of(t);
+    const int64_t bytes = asc_dtype_of(t)->block_bytes, tile = pieces * ASC_BF16_TILE;
+    if (g->tb) {
+        for (int64_t n = 0; n < width; n += 16) {
+            const uint8_t *p = block_at(g, (n0 + n) * g->k + k0);
+            for (int64_t q = 0; q < depth / 32; q++, p += bytes)
+                block_columns(p, g->k / 32 * bytes, &l, t, pieces, panel + n / 16 * group + q * tile);
+        }
+        return;
+    }
+    for (int64_t q = 0; q < depth / 32; q++) {
+        for (int64_t i = 0; i < 16; i++) {
+            const uint8_t *p = block_at(g, (k0 + 32 * q + i) * g->n + n0);
+            const uint8_t *p2 = block_at(g, (k0 + 32 * q + i + 16) * g->n + n0);
+            uint16_t *out = panel + q * tile + 32 * i;
+            for (int64_t n = 0; n < width; n += 32, p += bytes, p2 += bytes, out += 2 * group) {
+                vf x[2], x2[2];
+                block_values(p, &l, t, x);
+                block_values(p2, &l, t, x2);
+                split_two(&x[0], &x2[0], pieces, out);
+                split_two(&x[1], &x2[1], pieces, out + group);
+            }
+        }
+    }
+}
+
+#define PACK_BLOCKS(name, type)                                                                              \
+    static void name(const asc_bf16_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,          \
+                     int64_t group, uint16_t *panel) {                                                       \
+        if (job->pieces == 3)                                                                                \
+            pack_blocks_of(job, k0, depth, n0, width, group, panel, type, 3);                                \
+        else if (job->pieces == 2)                                                                           \
+            pack_blocks_of(job, k0, depth, n0, width, group, panel, type, 2);                                \
+        else                                                                                                 \
+            pack_blocks_of(job, k0, depth, n0, width, group, panel, type, 1);                                \
+    }
+PACK_BLOCKS(pack_q4_0, ASC_DTYPE_Q4_0)
+PACK_BLOCKS(pack_q4_1, ASC_DTYPE_Q4_1)
+PACK_BLOCKS(pack_q8_0, ASC_DTYPE_Q8_0)
+
+/* pack_panel for these formats; false: not this one, or cut across blocks. */
+static bool pack_blocks(const asc_bf16_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,
+                        int64_t group, uint16_t *panel) {
+    const bool whole = job->g.tb ? width % 16 == 0 && job->g.k < INT32_MAX / 16
+                                 : depth % 32 == 0 && n0 % 32 == 0 && width % 32 == 0;
+    if (!whole || job->int8) return false;
+    if (job->g.t == ASC_DTYPE_Q4_0)
+        pack_q4_0(job, k0, depth, n0, width, group, panel);
+    else if (job->g.t == ASC_DTYPE_Q4_1)
+        pack_q4_1(job, k0, depth, n0, width, group, panel);
+    else if (job->g.t == ASC_DTYPE_Q8_0)
+        pack_q8_0(job, k0, depth, n0, width, group, panel);
+    else
+        return false;
+    return true;
+}
