@@ -3,7 +3,8 @@
  *
  * usage: bench_predict [--runs N] MODEL.gguf [NET.onnx]
  * Each job is predicted and run in turns, each time in a context of its own; the columns are medians over the
- * runs. Limits: peak within 5 %, time within 25 %. On a machine that does other work the time says little.
+ * runs. Limits: peak within 5 %, time within 25 %. On a machine that does other work the time says
+ * little, and threads must not spin: OMP_WAIT_POLICY=passive.
  */
 #include "ascribe/attr.h"
 #include "ascribe/attribute.h"

@@ -14,6 +14,9 @@ echo "Attribution on small nets: seconds a call, calls, peak memory of the proce
 build/bench_attribution
 echo
 build/bench_conv
+echo
+echo "Dry runs against runs: peak within 5 %, time within 25 %"
+OMP_WAIT_POLICY=passive build/bench_predict "$1"
 python=${PEERS_ENV:-${TMPDIR:-/tmp}/ascribe-peers}/bin/python3
 if [ -x "$python" ]; then
     echo
