@@ -25,9 +25,10 @@ void asc_disk_build_text(const asc_ctx *ctx, char out[ASC_DISK_MOST_BUILD]) {
         h = asc_hash64(asc_passes[i]->name, strlen(asc_passes[i]->name), h);
     const asc_runtime *rt = asc_runtime_of(ctx);
     const bool rows = rt->device->rows_depend != NULL && rt->device->rows_depend(ctx);
-    snprintf(out, ASC_DISK_MOST_BUILD, "ascribe %s tables %016llx device %s isa %s of %s rows %d",
+    snprintf(out, ASC_DISK_MOST_BUILD, "ascribe %s tables %016llx device %s isa %s of %s rows %d%s%s",
              asc_version(), (unsigned long long)h, ctx->device_name, asc_isa_name((asc_isa)ctx->isa),
-             asc_isa_name(asc_cpu_best_isa()), rows);
+             asc_isa_name(asc_cpu_best_isa()), rows, rt->emulates ? " emulated " : "",
+             rt->emulates ? asc_precision_name(ctx->precision) : "");
 }
 
 /* ---- writing ---- */

@@ -1,6 +1,7 @@
 /* test_disk_cache.c - programs on disk: found by another context, refused when anything in them differs, and
  * never in the way: damaged files, folders that cannot be written, writers killed half-way, many processes.
  */
+#include "ascribe/precision.h"
 #include "disk.h"
 #include "disk_folder.h"
 #include "harness.h"
@@ -298,6 +299,22 @@ static void lists_and_verifies(void **state) {
     test_ctx_end(a);
 }
 
+/* What was recorded is the same, what is run is not. */
+static void emulated_programs_have_their_own(void **state) {
+    (void)state;
+    float out[N * 4 + 1];
+    for (int i = 0; i < 4; i++) {
+        asc_ctx *ctx = ctx_with("deferred", dir);
+        (void)asc_set_level(ctx, ASC_PRECISION_MEDIUM);
+        asc_emulate_levels(ctx, i % 2 != 0);
+        job(ctx, 5, 0.5, out);
+        asc_disk_stats s = asc_disk_cache_stats(ctx);
+        assert_true(i < 2 ? s.hits == 0 && s.written == 1 : s.hits == 1 && s.written == 0);
+        test_ctx_end(ctx);
+    }
+    assert_int_equal(count(".prog"), 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(another_context_finds_it, setup, teardown),
@@ -307,6 +324,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_written, setup, teardown),
         cmocka_unit_test_setup_teardown(many_processes_and_kills, setup, teardown),
         cmocka_unit_test_setup_teardown(the_size_is_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(emulated_programs_have_their_own, setup, teardown),
         cmocka_unit_test_setup_teardown(lists_and_verifies, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
