@@ -25,7 +25,7 @@ every level, and everything else is f32 throughout. The reference device compute
 | `bf16x6` | six products of bf16 pieces: hh hm mh mm hl lh | 2^-24 | what matrix units call their highest |
 | `high` | three: hh hm mh | 2^-16 | numbers to three or four digits |
 | `medium` | one: hh | 2^-8 | a first look; orders of features that are clearly apart |
-| `int8` | 8-bit integers with a scale for each row | 2^-7 | rankings only; refused for final numbers without `--force-int8` |
+| `int8` | 8-bit integers with a step for each row and column | 2^-7 | rankings only; refused for final numbers without `--force-int8` |
 
 A number x is split into pieces x = h + m + l, each rounded to bf16, that is to 8 significant bits. u is the largest
 relative error of one product that follows from what is left out; for `int8` it is relative to the largest number of the
@@ -37,9 +37,19 @@ row. Errors of scores are computed with it (docs/errors.md), so a coarser level 
 - A result names its levels; `ascribe rerun` uses them again, `ascribe compare` names them when they differ.
 - `ascribe compare MODEL --against tpu-default` (also `tpu-high`, `tpu-highest`) computes with the products that matrix
   units make, one, three and six, and says by how much attributions differ from those of f32 products.
-- The processor has kernels of the coarser levels for products of nine rows and more with one matrix; others it computes
-  finer than asked for. `ascribe compare --emulate` (and `--against`) makes every product of its pieces, as a matrix unit
-  does; attention then rounds its operands and keeps the weights between them in f32. The tables below are of that kind.
+- What the processor computes at a level without `--emulate`: products of nine rows and more with one matrix, f32 or
+  stored (`a W`, `a W^T`; rows of a batch count together, and rows that a pass left of a larger product), have kernels of
+  every level on every processor. At `bf16x6`, `high` and `medium` all else is computed in f32, finer than asked for:
+  fewer rows, convolutions, attention, batches of matrices, products with a turned left factor (gradients of weights).
+  At `int8` those too are made of 8-bit integers, but for attention and the gradients of convolutions.
+- `highest` is f32 multiplication, or, where there are matrix tiles and sums have 64 terms and more, the products of
+  `bf16x6`, whose errors are no larger (docs/decisions/highest-by-tiles.md).
+- At `int8` a row of the left factor and a column of the right one have a step for every 256 values of k, the largest of
+  those over 127; sums of 256 products are exact. What has no kernel has one step for all of k, as with `--emulate`.
+- `ascribe compare --emulate` (and `--against`, which implies it) makes every product of its pieces, as a matrix unit does,
+  convolutions and their gradients too; attention then rounds its operands and keeps the weights between them in f32 (at
+  `int8` it is left as it is). Stored weights are multiplied by the processor's own kernel of the level, also in few rows.
+  The tables below are of that kind.
 - `ascribe bench MODEL --modes deferred --precision highest,high,medium` says what a level costs on this machine.
 
 The tables: largest difference of a score from f64 over the largest score, with the same draws for sampled methods.
@@ -53,9 +63,8 @@ for net in mlp cnn transformer; do
 done >>"$new"
 if [ -n "$model" ]; then
     printf '## SmolLM2-135M, "The capital of France is", target " Paris"\n'
-    printf 'Weights are Q4_1 in the file: they are expanded, then split; there is no 8-bit product of them. Integrated gradients\n'
-    printf 'have 4 points on the path from end tokens; a difference above 1 says that these scores are noise at that level.\n\n'
-    levels=highest,bf16x6,high,medium
+    printf 'Weights are Q4_1 in the file: they are expanded, then split or rounded. Integrated gradients have 4 points on the path\n'
+    printf 'from end tokens; a difference above 1 says that these scores are noise at that level.\n\n'
     for method in saliency input-x-gradient integrated-gradients feature-ablation; do
         table "$model" --prompt 'The capital of France is' --target ' Paris' --method $method --steps 4 |
             if [ $method = saliency ]; then cat; else sed 1,2d; fi

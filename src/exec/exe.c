@@ -14,6 +14,8 @@ static asc_status optimise(asc_ctx *ctx, asc_exe *e, uint64_t off) {
     asc_status st = asc_program_verify(ctx, &e->program);
     if (st == ASC_OK && asc_runtime_of(ctx)->emulates)
         st = asc_program_emulate(ctx, &e->program, ctx->precision);
+    else if (st == ASC_OK && strcmp(ctx->device_name, "reference") != 0)
+        st = asc_program_keep_int8(ctx, &e->program);
     if (st != ASC_OK) return st;
     asc_pass_env env = {
         .storage_bytes = dev->storage_bytes, .alias = dev->aliases_views, .fuses = dev->fuses, .off = off};

@@ -11,6 +11,7 @@ typedef struct splitter {
     asc_rewrite rw;
     int32_t (*pieces)[PIECES]; /* [n] by new node; 0 = not made, since node 0 is never one */
     size_t n;
+    bool only_int8; /* leave all other levels, and what devices have int8 kernels for */
     int32_t origin;
     const char *label;
 } splitter;
@@ -141,11 +142,19 @@ static bool is_attention(const asc_node *n) {
     return asc_node_is(n, ASC_OPCODE_SDPA) || asc_node_is(n, ASC_OPCODE_SDPA_GRAD);
 }
 
+/* Devices have int8 kernels for a product with one matrix. */
+static bool has_kernel(const asc_program *p, const asc_node *n) {
+    const asc_shape *x = &p->nodes[n->in[0]].shape, *w = &p->nodes[n->in[1]].shape;
+    return (asc_node_is(n, ASC_OPCODE_MATMUL) || asc_node_is(n, ASC_OPCODE_MATMUL_BIAS)) &&
+           n->attrs.i[0] == 0 && x->rank >= 2 && w->rank == 2;
+}
+
 static asc_status visit(splitter *s, size_t k, asc_precision level) {
     asc_node n = asc_rewrite_node(&s->rw, k);
     asc_precision own = n.op != NULL && n.op->fuse == ASC_FUSE_GEMM ? n.level : level;
     bool any =
         own != ASC_PRECISION_HIGHEST && (is_product(&n) || (is_attention(&n) && own != ASC_PRECISION_INT8));
+    if (s->only_int8 && own != ASC_PRECISION_INT8) any = false;
     int32_t to;
     s->origin = n.origin;
     s->label = n.label;
@@ -153,7 +162,7 @@ static asc_status visit(splitter *s, size_t k, asc_precision level) {
         to = asc_program_add(s->rw.p, &n);
     } else if (is_attention(&n)) {
         to = attention(s, n, own);
-    } else if (s->rw.p->nodes[n.in[1]].dtype != ASC_DTYPE_F32) {
+    } else if (s->rw.p->nodes[n.in[1]].dtype != ASC_DTYPE_F32 || (s->only_int8 && has_kernel(s->rw.p, &n))) {
         n.many_rows = true;
         to = asc_program_add(s->rw.p, &n);
     } else if (own == ASC_PRECISION_INT8) {
@@ -166,11 +175,24 @@ static asc_status visit(splitter *s, size_t k, asc_precision level) {
     return s->rw.ctx->error.code != ASC_OK ? s->rw.ctx->error.code : ASC_RESOURCE_EXHAUSTED;
 }
 
-asc_status asc_program_emulate(asc_ctx *ctx, asc_program *p, asc_precision level) {
-    splitter s = {0};
+static asc_status rewrite(asc_ctx *ctx, asc_program *p, asc_precision level, bool only_int8) {
+    splitter s = {.only_int8 = only_int8};
     asc_status st = asc_rewrite_begin(ctx, p, &s.rw);
     for (size_t k = 0; st == ASC_OK && k < s.rw.n_old; k++) st = visit(&s, k, level);
     st = asc_rewrite_end(&s.rw, st);
     asc_free(ctx, s.pieces);
     return st == ASC_OK ? asc_program_verify(ctx, p) : st;
+}
+
+asc_status asc_program_emulate(asc_ctx *ctx, asc_program *p, asc_precision level) {
+    return rewrite(ctx, p, level, false);
+}
+
+asc_status asc_program_keep_int8(asc_ctx *ctx, asc_program *p) {
+    for (size_t i = 0; i < p->n_nodes; i++) {
+        const asc_node *n = &p->nodes[i];
+        if (n->op != NULL && n->op->fuse == ASC_FUSE_GEMM && n->level == ASC_PRECISION_INT8)
+            return rewrite(ctx, p, ASC_PRECISION_HIGHEST, true);
+    }
+    return ASC_OK;
 }

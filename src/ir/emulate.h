@@ -16,4 +16,9 @@
  * factors beyond 2^111 overflow. */
 ASC_MUST_USE asc_status asc_program_emulate(asc_ctx *ctx, asc_program *p, asc_precision level);
 
+/* The same for the products and convolutions that carry the level int8, and nothing else: a level that is
+ * asked for by name for its coarse numbers gives them everywhere, not only where a kernel is. A product with
+ * one matrix stays and is marked many_rows: devices have kernels for it. */
+ASC_MUST_USE asc_status asc_program_keep_int8(asc_ctx *ctx, asc_program *p);
+
 #endif

@@ -295,6 +295,7 @@ static void every_mode_gives_the_same_bytes(void **state) {
     compare_modes("reference", "highest", 60);
     compare_modes("cpu", "medium", 40); /* not promised at other levels, and so all the same */
     compare_modes("cpu", "high", 40);
+    compare_modes("cpu", "int8", 20);
 }
 
 /* 5,000 pairs of scalars: one executable, one capture, not a block more. */

@@ -134,31 +134,78 @@ static void test_attention(void **state) {
     }
 }
 
-/* Rows on a grid of 127 steps to their largest number. */
+/* Rows on a grid of 127 steps to their largest number: with emulation, and without it by the device's kernel.
+ */
 static void test_int8(void **state) {
+    static const char *const modes[] = {"eager", "deferred"};
     float a[M * K], b[N * K], got[M * N];
     (void)state;
     draw(a, M * K, 1);
     draw(b, N * K, 2);
     memset(a + K, 0, K * sizeof *a); /* a row of zeros */
-    asc_ctx *ctx = context("int8", "deferred");
-    asc_scope_begin(ctx);
-    asc_tensor *y = asc_matmul(ctx, asc_from_f32(ctx, ASC_SHAPE(M, K), a),
-                               asc_from_f32(ctx, ASC_SHAPE(N, K), b), false, true);
-    assert_ok(ctx, asc_read_f32(ctx, y, got, M * N));
-    for (size_t e = 0; e < M * N; e++) {
-        const float *x = a + e / N * K, *w = b + e % N * K;
-        double sx = 0, sw = 0, want = 0;
-        for (size_t k = 0; k < K; k++) {
-            sx = fmax(sx, fabs((double)x[k]) / 127);
-            sw = fmax(sw, fabs((double)w[k]) / 127);
+    for (int way = 0; way < 4; way++) {
+        asc_ctx *ctx = context("int8", modes[way % 2]);
+        asc_emulate_levels(ctx, way < 2);
+        asc_scope_begin(ctx);
+        asc_tensor *y = asc_matmul(ctx, asc_from_f32(ctx, ASC_SHAPE(M, K), a),
+                                   asc_from_f32(ctx, ASC_SHAPE(N, K), b), false, true);
+        assert_ok(ctx, asc_read_f32(ctx, y, got, M * N));
+        for (size_t e = 0; e < M * N; e++) {
+            const float *x = a + e / N * K, *w = b + e % N * K;
+            double sx = 0, sw = 0, want = 0;
+            for (size_t k = 0; k < K; k++) {
+                sx = fmax(sx, fabs((double)x[k]) / 127);
+                sw = fmax(sw, fabs((double)w[k]) / 127);
+            }
+            for (size_t k = 0; k < K && sx > 0; k++) want += rint(x[k] / sx) * rint(w[k] / sw) * sx * sw;
+            if (!(fabs((double)got[e] - want) <= 1e-5 * 127 * 127 * sx * sw))
+                fail_msg("way %d, element %zu: %.9g, not %.9g", way, e, (double)got[e], want);
         }
-        for (size_t k = 0; k < K && sx > 0; k++) want += rint(x[k] / sx) * rint(w[k] / sw) * sx * sw;
-        if (!(fabs((double)got[e] - want) <= 1e-5 * 127 * 127 * sx * sw))
-            fail_msg("element %zu: %.9g, not %.9g", e, (double)got[e], want);
+        assert_ok(ctx, asc_scope_end(ctx));
+        test_ctx_end(ctx);
     }
-    assert_ok(ctx, asc_scope_end(ctx));
-    test_ctx_end(ctx);
+}
+
+/* Products that no device has an int8 kernel for are rewritten without being asked to: a convolution, a batch
+ * of matrices, a turned left factor have the bits of emulation in every mode; other levels keep f32. */
+static void test_int8_without_kernel(void **state) {
+    static const struct {
+        const char *level, *mode;
+        bool emulate;
+    } ways[] = {{"int8", "deferred", true},
+                {"int8", "deferred", false},
+                {"int8", "eager", false},
+                {"highest", "deferred", false},
+                {"medium", "deferred", false}};
+    enum { LEFT = 2 * 3 * 6 * 6, RIGHT = 4 * 3 * 3 * 3, OUT = 2 * 4 * 4 * 4 };
+    float x[LEFT], w[RIGHT], got[5][2 * OUT + 36];
+    (void)state;
+    draw(x, LEFT, 5);
+    draw(w, RIGHT, 6);
+    for (size_t i = 0; i < 5; i++) {
+        const asc_window win = {0};
+        asc_ctx *ctx = context(ways[i].level, ways[i].mode);
+        asc_emulate_levels(ctx, ways[i].emulate);
+        asc_scope_begin(ctx);
+        asc_tensor *image = asc_from_f32(ctx, ASC_SHAPE(2, 3, 6, 6), x);
+        asc_tensor *kernel = asc_from_f32(ctx, ASC_SHAPE(4, 3, 3, 3), w);
+        asc_tensor *y = asc_conv(ctx, image, kernel, NULL, &win, 1);
+        asc_tensor *pairs = asc_matmul(ctx, asc_from_f32(ctx, ASC_SHAPE(2, 16, 6), x),
+                                       asc_from_f32(ctx, ASC_SHAPE(2, 6, 4), x), false, false);
+        asc_tensor *turned = asc_matmul(ctx, asc_from_f32(ctx, ASC_SHAPE(18, 6), x),
+                                        asc_from_f32(ctx, ASC_SHAPE(18, 6), w), true, false);
+        assert_ok(ctx, asc_read_f32(ctx, y, got[i], OUT));
+        assert_ok(ctx, asc_read_f32(ctx, pairs, got[i] + OUT, OUT));
+        assert_ok(ctx, asc_read_f32(ctx, turned, got[i] + 2 * OUT, 36));
+        assert_ok(ctx, asc_scope_end(ctx));
+        test_ctx_end(ctx);
+    }
+    for (size_t i = 1; i < 3; i++) assert_memory_equal(got[0], got[i], sizeof got[0]);
+    assert_memory_equal(got[3], got[4], (size_t)OUT * sizeof(float));
+    for (size_t from = 0; from <= 2 * OUT; from += OUT) { /* and int8 is not f32 */
+        const size_t n = from < 2 * OUT ? OUT : 36;
+        assert_true(memcmp(got[0] + from, got[3] + from, n * sizeof(float)) != 0);
+    }
 }
 
 int main(void) {
@@ -167,6 +214,7 @@ int main(void) {
         cmocka_unit_test(test_others),
         cmocka_unit_test(test_attention),
         cmocka_unit_test(test_int8),
+        cmocka_unit_test(test_int8_without_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
