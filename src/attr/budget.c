@@ -11,16 +11,19 @@
 enum { ENOUGH_ROWS = 512 };
 static const size_t DEFAULT_MEMORY = (size_t)400 << 20;
 
-size_t asc_job_limit(const asc_job *j) {
-    return j->req->memory_bytes > 0 ? j->req->memory_bytes : DEFAULT_MEMORY;
-}
-
-static bool is_backward(asc_pass_kind kind) { return kind == ASC_PASS_PATH || kind == ASC_PASS_GRADIENT; }
-
 static size_t plus(size_t a, size_t b) {
     size_t sum;
     return asc_add_size(a, b, &sum) ? sum : SIZE_MAX;
 }
+
+size_t asc_job_limit(const asc_job *j) {
+    /* A bound that was given holds for everything. The default one is for what the job adds: weights that are
+     * kept expanded, as every device but cpu does, are there before it. */
+    return j->req->memory_bytes > 0 ? j->req->memory_bytes
+                                    : plus(DEFAULT_MEMORY, j->ctx->mem.live_bytes[ASC_MEM_WEIGHTS]);
+}
+
+static bool is_backward(asc_pass_kind kind) { return kind == ASC_PASS_PATH || kind == ASC_PASS_GRADIENT; }
 
 static size_t total(const asc_price *p) {
     return plus(plus(plus(p->arena_bytes, p->scratch_bytes), p->output_bytes), p->code_bytes);

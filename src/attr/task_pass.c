@@ -302,7 +302,8 @@ static asc_status gradient_need(const asc_pass_run *before, size_t *out) {
 static asc_status choose_rows(asc_pass_run *r, size_t *out) {
     asc_task *t = r->t;
     size_t want = r->p->rows->n, one = 0, two = 0, code = 0;
-    size_t limit = t->req->memory_bytes > 0 ? t->req->memory_bytes : DEFAULT_MEMORY;
+    size_t limit = t->req->memory_bytes > 0 ? t->req->memory_bytes
+                                            : DEFAULT_MEMORY + t->ctx->mem.live_bytes[ASC_MEM_WEIGHTS];
     *out = 1;
     bool single = !t->batched || want == 1;
     if (single && t->req->memory_bytes == 0)
