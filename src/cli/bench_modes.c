@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 enum { MOST_ROWS = 16, MOST_RUNS = 1000, RUNS = 7, MOST_CALLS = 20000 };
@@ -304,7 +303,6 @@ static int profile_row(const cli *c, bench_row *r) {
     asc_profile_stop(ctx);
     r->duty = asc_profile_summary_of(ctx);
     if (st == ASC_OK && rc == EXIT_DONE && cli_has(c, OPT_PROFILE)) {
-        mkdir(c->value[OPT_PROFILE], 0777); /* the next call says why when it is not there */
         snprintf(folder, sizeof folder, "%s/%s-%s", c->value[OPT_PROFILE], r->mode, r->precision);
         st = asc_profile_write(ctx, folder);
     }

@@ -83,7 +83,9 @@ const char *cli_nearest(const char *word, const char *const *names, size_t n);
 
 /* session.c: context, signals, progress, messages. */
 int cli_open_context(cli *c); /* fills ctx and out */
-/* profile_out.c: --profile; the end takes and returns the command's exit code. */
+/* profile_out.c: --profile. cli_profile_folder only makes the folder, before the work; the end takes and
+ * returns the command's exit code. */
+int cli_profile_folder(cli *c);
 int cli_profile_begin(cli *c);
 int cli_profile_end(cli *c, int rc);
 void cli_close(cli *c);

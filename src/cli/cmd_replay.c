@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "ascribe/replay.h"
 #include <stdlib.h>
+#include <string.h>
 
 static void put_shape(asc_text *t, const asc_shape *s) {
     asc_text_adds(t, "[");
@@ -12,6 +13,10 @@ static void put_shape(asc_text *t, const asc_shape *s) {
 
 static bool differs(const asc_replay_info *i, const asc_replay_output *o, double tolerance) {
     return i->has_outputs && (o->n_nan != o->n_stored_nan || !(o->max_rel <= tolerance));
+}
+
+static bool on_null(const cli *c) {
+    return c->value[OPT_DEVICE] != NULL && strcmp(c->value[OPT_DEVICE], "null") == 0;
 }
 
 static void put_text(cli *c, const asc_replay_info *i, const asc_replay_output *outs, double tolerance) {
@@ -33,7 +38,9 @@ static void put_text(cli *c, const asc_replay_info *i, const asc_replay_output *
         put_shape(t, &o->shape);
         if (o->low <= o->high) asc_text_addf(t, " in [%.6g, %.6g]", o->low, o->high);
         if (o->n_nan > 0) asc_text_addf(t, ", %lld NaN", (long long)o->n_nan);
-        if (!i->has_outputs)
+        if (on_null(c))
+            asc_text_adds(t, ", not compared: the null device computes no values\n");
+        else if (!i->has_outputs)
             asc_text_adds(t, ", nothing stored to compare with\n");
         else if (o->n_different == 0)
             asc_text_adds(t, ", the same numbers as stored\n");
@@ -54,6 +61,7 @@ static int put_json(cli *c, const asc_replay_info *i, const asc_replay_output *o
     asc_text_str(t, "mode", i->mode);
     asc_text_str(t, "error", i->error);
     asc_text_bool(t, "has_outputs", i->has_outputs);
+    asc_text_bool(t, "compared", i->has_outputs && !on_null(c));
     asc_text_array(t, "outputs");
     for (size_t k = 0; k < i->n_outputs; k++) {
         const asc_replay_output *o = &outs[k];

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int cli_profile_begin(cli *c) {
+int cli_profile_folder(cli *c) {
     const char *folder = c->value[OPT_PROFILE];
     struct stat s;
     if (folder == NULL) return EXIT_DONE;
@@ -17,6 +17,12 @@ int cli_profile_begin(cli *c) {
                 folder, errno == EEXIST ? "a file of that name is there" : strerror(errno));
         return EXIT_INPUT;
     }
+    return EXIT_DONE;
+}
+
+int cli_profile_begin(cli *c) {
+    const int rc = cli_profile_folder(c);
+    if (rc != EXIT_DONE || c->value[OPT_PROFILE] == NULL) return rc;
     asc_status st = asc_profile_start(c->ctx, NULL);
     return st == ASC_OK ? EXIT_DONE : cli_error(c, st);
 }

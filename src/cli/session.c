@@ -52,6 +52,7 @@ void cli_install_signals(void) {
     a.sa_handler = on_bus_error;
     sigaction(SIGBUS, &a, NULL);
     signal(SIGPIPE, SIG_DFL); /* a reader that leaves ends us without a word */
+    signal(SIGXFSZ, SIG_IGN); /* a file over the limit is an error of the write, not our end */
     cli_watch_file("a file");
 }
 
@@ -137,7 +138,7 @@ int cli_open_context(cli *c) {
                        (c->value[OPT_MODE] != NULL && strcmp(c->value[OPT_MODE], "compiled") == 0);
     if (keeps && (st = asc_disk_cache_use(c->ctx, NULL)) != ASC_OK) return cli_error(c, st);
     if ((rc = cli_set_levels(c)) != EXIT_DONE) return rc;
-    return c->command == CMD_bench ? EXIT_DONE : cli_profile_begin(c);
+    return c->command == CMD_bench ? cli_profile_folder(c) : cli_profile_begin(c);
 }
 
 void cli_set_running(asc_ctx *ctx) { running = ctx; }

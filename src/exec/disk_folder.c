@@ -26,6 +26,7 @@ static int by_age(const void *a, const void *b) {
 static asc_status from_errno(asc_ctx *ctx, int err, const char *what, const char *path) {
     asc_status st = err == EACCES || err == EPERM || err == EROFS                     ? ASC_PERMISSION_DENIED
                     : err == ENOSPC || err == EDQUOT || err == ENOMEM || err == EFBIG ? ASC_RESOURCE_EXHAUSTED
+                    : err == ENOTDIR || err == ENAMETOOLONG || err == ELOOP           ? ASC_INVALID_ARGUMENT
                                                                                       : ASC_UNKNOWN;
     return ASC_FAIL(ctx, st, "cannot %s '%s': %s", what, path, strerror(err));
 }

@@ -14,6 +14,7 @@ static void test_a_saved_cut(void **state) {
     prints(p, 0, "the same numbers as stored", "$A replay cut.replay --mode eager --threads 1");
     prints(p, 0, "elements differ", "$A replay cut.replay --device reference");
     prints(p, 1, "DIFFERENT", "$A replay cut.replay --device reference --tolerance 1e-12");
+    prints(p, 0, "not compared", "$A replay cut.replay --device null");
     prints(p, 0, "%0 = input f32", "$A replay cut.replay --program");
     prints(p, 0, "\"has_outputs\": true", "$A replay cut.replay --json -");
 }
@@ -27,6 +28,7 @@ static void test_bad_files(void **state) {
                    "memory mlp --quiet 2>/dev/null; printf x | dd of=b.replay bs=1 seek=1500 "
                    "conv=notrunc 2>/dev/null; $A replay b.replay");
     program_expect(p, 2, "tolerance", "$A replay x --tolerance nonsense");
+    program_expect(p, 3, "Not a directory", "ASC_CACHE_DIR=/dev/null $A cache list");
 }
 
 /* Level 1 logs, level 2 traps; without them nothing is said. */
