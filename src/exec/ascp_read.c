@@ -288,7 +288,8 @@ static asc_status head(reader *r, size_t size, asc_ascp *f) {
     asc_ascp_info *i = &f->info;
     asc_status st = ASC_OK;
     if (size < 8 || memcmp(r->p, ASC_ASCP_MAGIC, 8) != 0)
-        return bad(r, ASC_INVALID_ARGUMENT, "this is no file of a compiled function (it does not begin with " ASC_ASCP_MAGIC ")");
+        return bad(r, ASC_INVALID_ARGUMENT,
+                   "this is no file of a compiled function (it does not begin with " ASC_ASCP_MAGIC ")");
     if (size < ASC_ASCP_HEAD + ASC_ASCP_SUM) return bad(r, ASC_DATA_LOSS, "the head is cut short");
     r->p += 8;
     const uint32_t version = u32(r);
