@@ -150,6 +150,7 @@ int cmd_rerun(cli *c) {
     settings(c, s, threads);
     s->request.want_sha256 = s->model_sha256[0] != '\0';
     rc = cli_check_output(c, OPT_JSON); /* again: the model file is known only now */
+    if (rc == EXIT_DONE) rc = cli_bytes(c, OPT_MEMORY, s->request.memory_bytes, &s->request.memory_bytes);
     if (rc == EXIT_DONE) rc = cli_open_context(c);
     for (size_t i = 0; rc == EXIT_DONE && i < s->n_precision_at && !cli_has(c, OPT_PRECISION_AT); i++)
         rc = cli_set_level(c, s->precision_at[i]);

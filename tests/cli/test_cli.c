@@ -119,6 +119,8 @@ static void test_rerun(void **state) {
     }
     program_expect(p, 0, NULL,
                    "cp $L m.gguf; chmod u+w m.gguf; $A explain m.gguf --prompt 'a b' --json r.json --quiet");
+    program_expect(p, 3, "raise --memory", "$A rerun r.json --memory 1000");
+    program_expect(p, 2, "memory", "$A generate $L --prompt a --memory 1M"); /* it keeps no bound */
     program_expect(p, 1, NULL, "sed -i 's/\"score\": /\"score\": 1/' r.json; $A rerun r.json");
     assert_non_null(strstr(p->out, "Other numbers"));
     program_expect(p, 1, NULL, "cp $Z/llama-q4_1/model.gguf m.gguf; $A rerun r.json");
