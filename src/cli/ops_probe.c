@@ -76,6 +76,10 @@ static double worst(const asc_op_probe *p) {
 
 static bool good(const asc_op_probe *p) { return p->count[ASC_VERDICT_WORKS] == p->n; }
 
+static bool on_null(const cli *c) {
+    return c->value[OPT_DEVICE] != NULL && strcmp(c->value[OPT_DEVICE], "null") == 0;
+}
+
 static void put_bad(asc_text *t, const probed *x, bool all) {
     size_t shown = 0;
     for (size_t i = 0; i < x->p->n; i++) {
@@ -150,11 +154,14 @@ int cli_ops_probe(cli *c) {
             rc = json(c, &x, 1, fine);
         } else {
             put_bad(c->out, &x, cli_has(c, OPT_OP));
-            asc_text_addf(c->out,
-                          "%s%zu cases: %zu work, %zu wrong, %zu missing, %zu failed; largest error %.2e\n",
+            asc_text_addf(c->out, "%s%zu cases: %zu work, %zu wrong, %zu missing, %zu failed; ",
                           fine && !cli_has(c, OPT_OP) ? "" : "\n", x.p->n, x.p->count[ASC_VERDICT_WORKS],
                           x.p->count[ASC_VERDICT_WRONG], x.p->count[ASC_VERDICT_MISSING],
-                          x.p->count[ASC_VERDICT_FAILED], worst(x.p));
+                          x.p->count[ASC_VERDICT_FAILED]);
+            if (on_null(c))
+                asc_text_adds(c->out, "no numbers compared: the null device computes none\n");
+            else
+                asc_text_addf(c->out, "largest error %.2e\n", worst(x.p));
             rc = cli_has(c, OPT_QUIET) ? EXIT_DONE : cli_flush(c);
         }
     }

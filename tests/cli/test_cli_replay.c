@@ -15,6 +15,7 @@ static void test_a_saved_cut(void **state) {
     prints(p, 0, "elements differ", "$A replay cut.replay --device reference");
     prints(p, 1, "DIFFERENT", "$A replay cut.replay --device reference --tolerance 1e-12");
     prints(p, 0, "not compared", "$A replay cut.replay --device null");
+    prints(p, 0, "no numbers compared", "$A ops --probe --op add --device null");
     prints(p, 0, "%0 = input f32", "$A replay cut.replay --program");
     prints(p, 0, "\"has_outputs\": true", "$A replay cut.replay --json -");
 }
