@@ -51,7 +51,7 @@ static void test_profile_of_a_failure(void **state) {
     program_expect(p, 2, "--profile needs", "$A explain $L --prompt a --profile ''");
     program_expect(p, 2, "--profile needs", "$A bench mlp --modes eager --runs 1 --profile ''");
     program_expect(p, 3, "a file of that name", "$A bench mlp --modes eager --runs 1 --profile taken");
-    program_expect(p, 3, "File too large", "(ulimit -f 0; $A memory mlp --json over.json --quiet)");
+    program_expect(p, 3, "File too large", "(ulimit -f 1; $A memory mlp --json over.json --quiet)");
 }
 
 static void test_memory(void **state) {

@@ -29,7 +29,7 @@ static void test_bad_files(void **state) {
                    "memory mlp --quiet 2>/dev/null; printf x | dd of=b.replay bs=1 seek=1500 "
                    "conv=notrunc 2>/dev/null; $A replay b.replay");
     program_expect(p, 2, "tolerance", "$A replay x --tolerance nonsense");
-    program_expect(p, 3, "Not a directory", "ASC_CACHE_DIR=/dev/null $A cache list");
+    program_expect(p, 3, "Not a directory", "ASC_CACHE=1 ASC_CACHE_DIR=/dev/null $A cache list");
 }
 
 /* Level 1 logs, level 2 traps; without them nothing is said. */

@@ -60,9 +60,16 @@ ALWAYS_INLINE void pack_blocks_of(const asc_bf16_job *job, int64_t k0, int64_t d
     const int64_t bytes = asc_dtype_of(t)->block_bytes, tile = pieces * ASC_BF16_TILE;
     if (g->tb) {
         for (int64_t n = 0; n < width; n += 16) {
+            const int64_t row = g->k / 32 * bytes;
             const uint8_t *p = block_at(g, (n0 + n) * g->k + k0);
-            for (int64_t q = 0; q < depth / 32; q++, p += bytes)
-                block_columns(p, g->k / 32 * bytes, &l, t, pieces, panel + n / 16 * group + q * tile);
+            /* Of 16 short stretches of rows the processor foresees nothing: those of the next 16 columns are
+             * fetched on the way, a line for every three blocks. */
+            const uint8_t *next = p + 16 * row;
+            for (int64_t q = 0; q < depth / 32; q++, p += bytes) {
+                for (int64_t i = 0; q % 3 == 0 && i < 16; i++)
+                    __builtin_prefetch(next + i * row + q * bytes, 0, 2);
+                block_columns(p, row, &l, t, pieces, panel + n / 16 * group + q * tile);
+            }
         }
         return;
     }
@@ -71,6 +78,10 @@ ALWAYS_INLINE void pack_blocks_of(const asc_bf16_job *job, int64_t k0, int64_t d
             const uint8_t *p = block_at(g, (k0 + 32 * q + i) * g->n + n0);
             const uint8_t *p2 = block_at(g, (k0 + 32 * q + i + 16) * g->n + n0);
             uint16_t *out = panel + q * tile + 32 * i;
+            for (int64_t b = 0; b < width / 32 * bytes + 63; b += 64) { /* the next 32 rows */
+                __builtin_prefetch(p + g->n * bytes + b, 0, 2);
+                __builtin_prefetch(p2 + g->n * bytes + b, 0, 2);
+            }
             for (int64_t n = 0; n < width; n += 32, p += bytes, p2 += bytes, out += 2 * group) {
                 vf x[2], x2[2];
                 block_values(p, &l, t, x);
