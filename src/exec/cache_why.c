@@ -38,12 +38,14 @@ bool asc_key_nearer(const uint64_t *key, const uint64_t *a, const uint64_t *b) {
 }
 
 static const asc_cache_entry *nearest(const asc_cache *c, const uint64_t *key) {
-    enum { LOOK_AT = 32 };
+    /* Where nothing is found again and again, looking for the reason must not be the work. */
+    enum { LOOK_AT = 32, LOOK_LATER = 2, MANY = 64 };
+    const size_t look = c->n_why < MANY ? LOOK_AT : LOOK_LATER;
     const asc_cache_entry *best = NULL;
     uint64_t ops = asc_key_ops_hash(key);
     nearness most = {0};
     size_t seen = 0;
-    for (const asc_cache_entry *e = c->newest; e != NULL && seen < LOOK_AT; e = e->older, seen++) {
+    for (const asc_cache_entry *e = c->newest; e != NULL && seen < look; e = e->older, seen++) {
         nearness n = near_to(key, e->key);
         if (e->ops_hash == ops) n.ops = SIZE_MAX; /* as far as its end as well */
         if (best != NULL && (n.ops < most.ops || (n.ops == most.ops && n.nodes <= most.nodes))) continue;

@@ -1,5 +1,6 @@
 /* generate.c - continuing a text token by token. Keys and values of earlier positions are kept, so a step
  * reads each weight once. Greedy by default: the largest logit, the smallest id among equals. */
+#include "exec.h"
 #include "hash.h"
 #include "model.h"
 #include "profile.h"
@@ -25,6 +26,7 @@ static asc_status step(gen *g, const int32_t *ids, int64_t t) {
     asc_tensor **all = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)n_layers * 2 + 1, sizeof(asc_tensor *));
     if (all == NULL) st = ASC_RESOURCE_EXHAUSTED;
     if (st != ASC_OK) goto done;
+    const bool once = asc_exec_once(ctx, t == 1); /* the keys grow with every token: no program comes twice */
     asc_scope_begin(ctx);
     asc_decoder_run run = {.x = asc_decoder_embed(d, ids, 1, t),
                            .pos = g->pos,
@@ -53,6 +55,7 @@ static asc_status step(gen *g, const int32_t *ids, int64_t t) {
         }
     }
     st = asc_scope_close(ctx, st);
+    (void)asc_exec_once(ctx, once);
     if (st == ASC_OK) g->pos += t;
     asc_free(ctx, all);
 done:
