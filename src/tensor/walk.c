@@ -35,7 +35,7 @@ asc_status asc_walk_ancestors(asc_ctx *ctx, asc_tensor *const *roots, size_t n_r
             stack[top++] = in;
         }
     }
-    qsort(out->nodes, out->n, sizeof(asc_tensor *), by_id);
+    if (out->n > 1) qsort(out->nodes, out->n, sizeof(asc_tensor *), by_id);
     for (size_t i = 0; i < out->n; i++) out->nodes[i]->slot = (int)i;
 done:
     asc_free(ctx, stack);
