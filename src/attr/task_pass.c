@@ -316,11 +316,13 @@ static asc_status choose_rows(asc_pass_run *r, size_t *out) {
     asc_net_price *c = &t->net->prices[key % ASC_N_NET_PRICES];
     if (c->key != key) {
         asc_status st = price(r, 1, &one, &code);
-        if (st == ASC_OK && t->batched) st = price(r, 2, &two, &code);
+        const bool more_rows = t->batched && want > 1; /* there is no second row to be priced otherwise */
+        if (st == ASC_OK && more_rows) st = price(r, 2, &two, &code);
         if (st != ASC_OK) return st;
         size_t leaves = leaf_bytes(r);
-        *c = (asc_net_price){
-            .key = key, .one = one + leaves + code, .more = (two > one ? two - one : 1) + leaves};
+        *c = (asc_net_price){.key = more_rows || !t->batched ? key : 0,
+                             .one = one + leaves + code,
+                             .more = (two > one ? two - one : 1) + leaves};
     }
     size_t base = asc_price_base(t->ctx), need = base + c->one;
     if (need > limit) {
