@@ -73,8 +73,7 @@ asc_tensor *asc_site(asc_frame *f, const char *name, asc_tensor *value) {
         return poison(f->ctx);
     }
     f->next_site = i + 1;
-    if (value->op != NULL && value->label == NULL)
-        value->label = asc_label_intern(f->ctx, net->sites[i]); /* it may outlive the net */
+    if (value->op != NULL && value->label == NULL) value->label = net->sites[i];
     return f->tap != NULL ? f->tap->at(f->tap->self, i, value) : value;
 }
 
