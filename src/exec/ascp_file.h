@@ -4,13 +4,14 @@
 
 #include "ascribe/program.h"
 #include "compiled_fn.h"
+#include "packed.h"
 #include "runtime.h"
 
 #define ASC_ASCP_MAGIC "ASCPFUN1"
 enum {
     ASC_ASCP_VERSION = 1,
     ASC_ASCP_HEAD = 120, /* bytes before the texts */
-    ASC_ASCP_SUM = 64,   /* SHA-256 in hex at the end */
+    ASC_ASCP_SUM = ASC_PACKED_SUM,
     ASC_ASCP_NATIVE = 0, /* elements as the dtype stores them */
     ASC_ASCP_F64 = 1,    /* elements as f64, of a device that keeps everything so */
     ASC_ASCP_DTYPE = 16, /* bytes of a type's name, filled with zeros */

@@ -5,6 +5,7 @@
 #include "cpu.h"
 #include "file.h"
 #include "hash.h"
+#include "packed.h"
 #include "strbuf.h"
 #include <stdio.h>
 #include <string.h>
@@ -49,16 +50,8 @@ void asc_ascp_device_text(const asc_ctx *ctx, char out[ASC_ASCP_MOST_DEVICE + 1]
     snprintf(out, ASC_ASCP_MOST_DEVICE + 1, "%s %s", ctx->device_name, asc_isa_name((asc_isa)ctx->isa));
 }
 
-static void put_u32(writer *w, size_t v) {
-    const unsigned char c[4] = {(unsigned char)v, (unsigned char)(v >> 8), (unsigned char)(v >> 16),
-                                (unsigned char)(v >> 24)};
-    asc_strbuf_add(&w->b, (const char *)c, sizeof c);
-}
-
-static void put_u64(writer *w, uint64_t v) {
-    put_u32(w, (size_t)(v & 0xffffffffu));
-    put_u32(w, (size_t)(v >> 32));
-}
+static void put_u32(writer *w, size_t v) { asc_pack_u32(&w->b, (uint32_t)v); }
+static void put_u64(writer *w, uint64_t v) { asc_pack_u64(&w->b, v); }
 
 static void pad(writer *w) {
     while ((w->b.len + w->skipped) % 8 != 0 && !w->b.failed) asc_strbuf_addc(&w->b, '\0');
@@ -292,14 +285,9 @@ asc_status asc_compiled_size(asc_compiled *c, size_t *bytes) {
 
 asc_status asc_compiled_save(asc_compiled *c, const char *path) {
     writer w = {.ctx = c->ctx};
-    char hex[ASC_ASCP_SUM + 1];
     asc_strbuf_init(&w.b, c->ctx);
     asc_status st = pack(c, &w);
-    if (st == ASC_OK) {
-        asc_sha256_hex(w.b.ptr, w.b.len, hex);
-        asc_strbuf_add(&w.b, hex, ASC_ASCP_SUM);
-        st = asc_strbuf_status(&w.b);
-    }
+    if (st == ASC_OK) st = asc_pack_sum(&w.b);
     if (st == ASC_OK) st = asc_file_write(c->ctx, path, w.b.ptr, w.b.len);
     return end(&w, st);
 }

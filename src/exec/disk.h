@@ -5,12 +5,13 @@
 
 #include "ascribe/cache.h"
 #include "cache.h"
+#include "packed.h"
 
 #define ASC_DISK_MAGIC "ASCPROG1"
 enum {
     ASC_DISK_VERSION = 1,
     ASC_DISK_HEAD = 64, /* bytes before the texts */
-    ASC_DISK_SUM = 64,  /* SHA-256 in hex at the end */
+    ASC_DISK_SUM = ASC_PACKED_SUM,
     ASC_DISK_MOST_BUILD = 512,
     ASC_DISK_MOST_KEY = 1 << 26, /* words */
     ASC_DISK_MOST_TEXT = 1 << 28

@@ -5,6 +5,7 @@
 #include "disk.h"
 #include "cpu.h"
 #include "hash.h"
+#include "packed.h"
 #include "passes.h"
 #include "view.h"
 #include <stdio.h>
@@ -33,17 +34,6 @@ void asc_disk_build_text(const asc_ctx *ctx, char out[ASC_DISK_MOST_BUILD]) {
 
 /* ---- writing ---- */
 
-static void put_u32(asc_strbuf *b, uint32_t v) {
-    const unsigned char c[4] = {(unsigned char)v, (unsigned char)(v >> 8), (unsigned char)(v >> 16),
-                                (unsigned char)(v >> 24)};
-    asc_strbuf_add(b, (const char *)c, sizeof c);
-}
-
-static void put_u64(asc_strbuf *b, uint64_t v) {
-    put_u32(b, (uint32_t)v);
-    put_u32(b, (uint32_t)(v >> 32));
-}
-
 /* Labels stay out: they are the recording's, and a program may come from another one of the same structure.
  */
 static asc_status print_plain(asc_ctx *ctx, const asc_program *p, asc_strbuf *out) {
@@ -61,7 +51,7 @@ static asc_status print_plain(asc_ctx *ctx, const asc_program *p, asc_strbuf *ou
 
 asc_status asc_disk_pack(asc_ctx *ctx, const uint64_t *key, size_t n_key, const asc_exe *e, asc_strbuf *out) {
     const asc_program *p = &e->program;
-    char build[ASC_DISK_MOST_BUILD], hex[ASC_DISK_SUM + 1];
+    char build[ASC_DISK_MOST_BUILD];
     asc_strbuf text;
     asc_status st = ASC_OK;
     for (size_t i = 0; i < p->n_nodes; i++) {
@@ -73,35 +63,25 @@ asc_status asc_disk_pack(asc_ctx *ctx, const uint64_t *key, size_t n_key, const 
     asc_disk_build_text(ctx, build);
     ASC_TRY(print_plain(ctx, p, &text));
     asc_strbuf_adds(out, ASC_DISK_MAGIC);
-    put_u32(out, ASC_DISK_VERSION);
-    put_u32(out, (uint32_t)strlen(build));
-    put_u64(out, n_key);
-    put_u64(out, text.len);
-    put_u64(out, p->n_nodes);
-    put_u64(out, (uint32_t)key[2]); /* nodes recorded */
-    put_u64(out, e->compile_ns);
-    put_u64(out, 0);
+    asc_pack_u32(out, ASC_DISK_VERSION);
+    asc_pack_u32(out, (uint32_t)strlen(build));
+    asc_pack_u64(out, n_key);
+    asc_pack_u64(out, text.len);
+    asc_pack_u64(out, p->n_nodes);
+    asc_pack_u64(out, (uint32_t)key[2]); /* nodes recorded */
+    asc_pack_u64(out, e->compile_ns);
+    asc_pack_u64(out, 0);
     asc_strbuf_adds(out, build);
-    for (size_t i = 0; i < n_key; i++) put_u64(out, key[i]);
+    for (size_t i = 0; i < n_key; i++) asc_pack_u64(out, key[i]);
     asc_strbuf_addv(out, asc_strbuf_view(&text));
-    for (size_t i = 0; i < p->n_nodes; i++) put_u32(out, (uint32_t)p->nodes[i].origin);
-    ASC_TRY(asc_strbuf_status(out));
-    asc_sha256_hex(out->ptr, out->len, hex);
-    asc_strbuf_add(out, hex, ASC_DISK_SUM);
-    st = asc_strbuf_status(out);
+    for (size_t i = 0; i < p->n_nodes; i++) asc_pack_u32(out, (uint32_t)p->nodes[i].origin);
+    st = asc_pack_sum(out);
 done:
     asc_strbuf_deinit(&text);
     return st;
 }
 
 /* ---- reading ---- */
-
-static uint32_t u32_at(const char *p) {
-    const unsigned char *c = (const unsigned char *)p;
-    return (uint32_t)c[0] | (uint32_t)c[1] << 8 | (uint32_t)c[2] << 16 | (uint32_t)c[3] << 24;
-}
-
-static uint64_t u64_at(const char *p) { return u32_at(p) | (uint64_t)u32_at(p + 4) << 32; }
 
 /* Takes n bytes from the front of what is left. */
 static bool take(const char **at, size_t *left, uint64_t n, const char **out) {
@@ -113,16 +93,16 @@ static bool take(const char **at, size_t *left, uint64_t n, const char **out) {
 }
 
 asc_status asc_disk_read_parts(asc_ctx *ctx, const char *bytes, size_t n, bool sum, asc_disk_parts *out) {
-    char hex[ASC_DISK_SUM + 1];
     *out = (asc_disk_parts){0};
     if (n < 8 || memcmp(bytes, ASC_DISK_MAGIC, 8) != 0)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "no program (it does not begin with " ASC_DISK_MAGIC ")");
     if (n < ASC_DISK_HEAD + ASC_DISK_SUM) return ASC_FAIL(ctx, ASC_DATA_LOSS, "the head is cut short");
-    if (u32_at(bytes + 8) != ASC_DISK_VERSION)
+    if (asc_unpack_u32_at(bytes + 8) != ASC_DISK_VERSION)
         return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "version %u of the format; this program reads %d",
-                        (unsigned)u32_at(bytes + 8), ASC_DISK_VERSION);
-    const uint64_t n_build = u32_at(bytes + 12), n_key = u64_at(bytes + 16), n_text = u64_at(bytes + 24),
-                   n_nodes = u64_at(bytes + 32), n_recorded = u64_at(bytes + 40);
+                        (unsigned)asc_unpack_u32_at(bytes + 8), ASC_DISK_VERSION);
+    const uint64_t n_build = asc_unpack_u32_at(bytes + 12), n_key = asc_unpack_u64_at(bytes + 16),
+                   n_text = asc_unpack_u64_at(bytes + 24), n_nodes = asc_unpack_u64_at(bytes + 32),
+                   n_recorded = asc_unpack_u64_at(bytes + 40);
     if (n_build >= ASC_DISK_MOST_BUILD || n_key > ASC_DISK_MOST_KEY || n_text > ASC_DISK_MOST_TEXT ||
         n_nodes > ASC_PROGRAM_MAX_NODES || n_recorded > ASC_PROGRAM_MAX_NODES || n_key < ASC_KEY_HEAD)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "a length is beyond its limit");
@@ -137,10 +117,8 @@ asc_status asc_disk_read_parts(asc_ctx *ctx, const char *bytes, size_t n, bool s
     out->n_key = (size_t)n_key;
     out->n_nodes = (size_t)n_nodes;
     out->n_recorded = (size_t)n_recorded;
-    out->compile_ns = u64_at(bytes + 48);
-    if (!sum) return ASC_OK;
-    asc_sha256_hex(bytes, n - ASC_DISK_SUM, hex);
-    if (memcmp(hex, bytes + n - ASC_DISK_SUM, ASC_DISK_SUM) != 0)
+    out->compile_ns = asc_unpack_u64_at(bytes + 48);
+    if (sum && !asc_unpack_sum_fits(bytes, n))
         return ASC_FAIL(ctx, ASC_DATA_LOSS, "the checksum is not that of the contents");
     return ASC_OK;
 }
@@ -148,7 +126,7 @@ asc_status asc_disk_read_parts(asc_ctx *ctx, const char *bytes, size_t n, bool s
 static bool same_key(const asc_disk_parts *f, const uint64_t *key, size_t n_key) {
     if (f->n_key != n_key) return false;
     for (size_t i = 0; i < n_key; i++) {
-        if (u64_at(f->key + 8 * i) != key[i]) return false;
+        if (asc_unpack_u64_at(f->key + 8 * i) != key[i]) return false;
     }
     return true;
 }
@@ -219,7 +197,7 @@ asc_status asc_disk_unpack(asc_ctx *ctx, const char *bytes, size_t n, const uint
         goto done;
     }
     for (size_t i = 0; i < p.n_nodes; i++) {
-        const uint32_t from = u32_at(f.origins + 4 * i);
+        const uint32_t from = asc_unpack_u32_at(f.origins + 4 * i);
         p.nodes[i].origin = from <= ASC_PROGRAM_MAX_NODES ? (int32_t)from : 0;
     }
     ASC_TRY(check_program(ctx, &p, key));

@@ -2,6 +2,7 @@
 #include "disk.h"
 #include "disk_folder.h"
 #include "file.h"
+#include "packed.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -32,10 +33,7 @@ static uint64_t *key_of(asc_ctx *ctx, const char *path) {
     if (asc_file_read(ctx, path, most, &bytes, &n) != ASC_OK) return NULL;
     if (asc_disk_read_parts(ctx, bytes, n, false, &f) == ASC_OK) {
         key = asc_calloc(ctx, ASC_MEM_PROGRAM, f.n_key + 1, sizeof *key);
-        for (size_t i = 0; key != NULL && i < f.n_key; i++) {
-            const unsigned char *c = (const unsigned char *)f.key + 8 * i;
-            for (int k = 7; k >= 0; k--) key[i] = key[i] << 8 | c[k];
-        }
+        for (size_t i = 0; key != NULL && i < f.n_key; i++) key[i] = asc_unpack_u64_at(f.key + 8 * i);
         if (key != NULL && !sound(key, f.n_key)) {
             asc_free(ctx, key);
             key = NULL;

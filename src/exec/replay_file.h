@@ -3,13 +3,14 @@
 #define ASC_REPLAY_FILE_H
 
 #include "ascribe/replay.h"
+#include "packed.h"
 #include "runtime.h"
 
 #define ASC_REPLAY_MAGIC "ASCREPL1"
 enum {
     ASC_REPLAY_VERSION = 1,
-    ASC_REPLAY_HEAD = 48,  /* bytes before the texts */
-    ASC_REPLAY_SUM = 64,   /* SHA-256 in hex at the end */
+    ASC_REPLAY_HEAD = 48, /* bytes before the texts */
+    ASC_REPLAY_SUM = ASC_PACKED_SUM,
     ASC_REPLAY_NATIVE = 0, /* elements as the dtype stores them */
     ASC_REPLAY_F64 = 1,    /* elements as f64, of a device that keeps everything so */
     ASC_REPLAY_MOST_ARRAYS = 1 << 20,

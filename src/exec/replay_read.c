@@ -2,114 +2,75 @@
  * used; the checksum is looked at last, so that what is wrong is said by name where that is possible. */
 #include "replay_file.h"
 #include "file.h"
-#include "hash.h"
+#include "packed.h"
 #include "view.h"
 #include <stdio.h>
 #include <string.h>
 
 static const size_t MOST_FILE = (size_t)1 << 36;
 
-typedef struct reader {
-    asc_ctx *ctx;
-    const char *start, *p, *end; /* end: before the checksum */
-} reader;
-
-static asc_status bad(reader *r, asc_status code, const char *what) {
-    return ASC_FAIL(r->ctx, code, "replay file: %s, at byte %zu", what, (size_t)(r->p - r->start));
-}
-
-static size_t left(const reader *r) { return (size_t)(r->end - r->p); }
-
-static uint32_t u32(reader *r) { /* the caller has checked that 4 bytes are left */
-    const unsigned char *c = (const unsigned char *)r->p;
-    r->p += 4;
-    return (uint32_t)c[0] | (uint32_t)c[1] << 8 | (uint32_t)c[2] << 16 | (uint32_t)c[3] << 24;
-}
-
-static uint64_t u64(reader *r) {
-    const uint64_t low = u32(r);
-    return low | (uint64_t)u32(r) << 32;
-}
-
-static asc_status text(reader *r, uint64_t len, uint64_t most, const char *name, asc_view *out) {
-    char what[80];
-    snprintf(what, sizeof what, "%s of %llu bytes is %s", name, (unsigned long long)len,
-             len > most ? "longer than allowed" : "cut short");
-    if (len > most) return bad(r, ASC_INVALID_ARGUMENT, what);
-    if (len > left(r)) return bad(r, ASC_DATA_LOSS, what);
-    *out = asc_view_make(r->p, (size_t)len);
-    r->p += len;
-    return ASC_OK;
-}
-
-static asc_status skip_pad(reader *r) {
-    while ((size_t)(r->p - r->start) % 8 != 0) {
-        if (left(r) == 0) return bad(r, ASC_DATA_LOSS, "cut short");
-        if (*r->p != '\0') return bad(r, ASC_INVALID_ARGUMENT, "filling that is not zero");
-        r->p++;
-    }
-    return ASC_OK;
-}
-
-static asc_status array(reader *r, const asc_program *p, int32_t node, asc_replay_array *out) {
+static asc_status array(asc_unpack *r, const asc_program *p, int32_t node, asc_replay_array *out) {
     const asc_node *n = &p->nodes[node];
     const int64_t elems = asc_shape_elems(&n->shape);
     size_t native = 0, want;
-    if (left(r) < 16) return bad(r, ASC_DATA_LOSS, "an array's head is cut short");
-    const uint32_t which = u32(r), kind = u32(r);
-    const uint64_t bytes = u64(r);
+    if (asc_unpack_left(r) < 16) return asc_unpack_bad(r, ASC_DATA_LOSS, "an array's head is cut short");
+    const uint32_t which = asc_unpack_u32(r), kind = asc_unpack_u32(r);
+    const uint64_t bytes = asc_unpack_u64(r);
     if (which != (uint32_t)node)
-        return bad(r, ASC_INVALID_ARGUMENT, "an array belongs to another node than expected");
-    if (kind > ASC_REPLAY_F64) return bad(r, ASC_INVALID_ARGUMENT, "an array's kind is not known");
+        return asc_unpack_bad(r, ASC_INVALID_ARGUMENT, "an array belongs to another node than expected");
+    if (kind > ASC_REPLAY_F64) return asc_unpack_bad(r, ASC_INVALID_ARGUMENT, "an array's kind is not known");
     if (kind == ASC_REPLAY_NATIVE && !asc_dtype_bytes(n->dtype, elems, &native))
-        return bad(r, ASC_INVALID_ARGUMENT, "an array is not a whole number of blocks");
+        return asc_unpack_bad(r, ASC_INVALID_ARGUMENT, "an array is not a whole number of blocks");
     if (kind == ASC_REPLAY_F64 && !asc_mul_size((size_t)elems, sizeof(double), &native))
-        return bad(r, ASC_INVALID_ARGUMENT, "an array is too large");
+        return asc_unpack_bad(r, ASC_INVALID_ARGUMENT, "an array is too large");
     want = native;
-    if (bytes != want) return bad(r, ASC_INVALID_ARGUMENT, "an array's bytes do not fit its shape");
-    if (bytes > left(r)) return bad(r, ASC_DATA_LOSS, "an array is cut short");
+    if (bytes != want)
+        return asc_unpack_bad(r, ASC_INVALID_ARGUMENT, "an array's bytes do not fit its shape");
+    if (bytes > asc_unpack_left(r)) return asc_unpack_bad(r, ASC_DATA_LOSS, "an array is cut short");
     *out = (asc_replay_array){.node = node, .kind = kind, .data = r->p, .bytes = (size_t)bytes};
     r->p += bytes;
-    return skip_pad(r);
+    return asc_unpack_fill(r);
 }
 
-static asc_status head(reader *r, size_t size, asc_replay *out, uint32_t *n_in, uint32_t *n_out) {
+static asc_status head(asc_unpack *r, size_t size, asc_replay *out, uint32_t *n_in, uint32_t *n_out) {
     asc_view program = {0};
     if (size < 8 || memcmp(r->p, ASC_REPLAY_MAGIC, 8) != 0)
-        return bad(r, ASC_INVALID_ARGUMENT,
-                   "this is no replay file (it does not begin with " ASC_REPLAY_MAGIC ")");
-    if (size < ASC_REPLAY_HEAD + ASC_REPLAY_SUM) return bad(r, ASC_DATA_LOSS, "the head is cut short");
+        return asc_unpack_bad(r, ASC_INVALID_ARGUMENT,
+                              "this is no replay file (it does not begin with " ASC_REPLAY_MAGIC ")");
+    if (size < ASC_REPLAY_HEAD + ASC_REPLAY_SUM)
+        return asc_unpack_bad(r, ASC_DATA_LOSS, "the head is cut short");
     r->end = r->start + size - ASC_REPLAY_SUM;
     r->p += 8;
-    const uint32_t version = u32(r);
+    const uint32_t version = asc_unpack_u32(r);
     if (version != ASC_REPLAY_VERSION) {
         ASC_FAIL(r->ctx, ASC_UNIMPLEMENTED, "replay file: version %u, this program reads %d", version,
                  ASC_REPLAY_VERSION);
         return asc_hint(r->ctx, "write it again, or read it with the version that wrote it");
     }
-    *n_in = u32(r);
-    *n_out = u32(r);
-    const uint32_t device = u32(r), mode = u32(r), error = u32(r);
-    const uint64_t length = u64(r), zero = u64(r);
-    if (zero != 0) return bad(r, ASC_INVALID_ARGUMENT, "a reserved field is not zero");
+    *n_in = asc_unpack_u32(r);
+    *n_out = asc_unpack_u32(r);
+    const uint32_t device = asc_unpack_u32(r), mode = asc_unpack_u32(r), error = asc_unpack_u32(r);
+    const uint64_t length = asc_unpack_u64(r), zero = asc_unpack_u64(r);
+    if (zero != 0) return asc_unpack_bad(r, ASC_INVALID_ARGUMENT, "a reserved field is not zero");
     if (*n_in > ASC_REPLAY_MOST_ARRAYS || *n_out > ASC_REPLAY_MOST_ARRAYS)
-        return bad(r, ASC_INVALID_ARGUMENT, "more arrays than allowed");
-    asc_status st = text(r, device, ASC_REPLAY_MOST_NAME, "the device's name", &out->info.device);
-    if (st == ASC_OK) st = text(r, mode, ASC_REPLAY_MOST_NAME, "the mode's name", &out->info.mode);
-    if (st == ASC_OK) st = text(r, error, ASC_REPLAY_MOST_ERROR, "the message", &out->info.error);
-    if (st == ASC_OK) st = text(r, length, ASC_REPLAY_MOST_TEXT, "the program", &program);
+        return asc_unpack_bad(r, ASC_INVALID_ARGUMENT, "more arrays than allowed");
+    asc_status st = asc_unpack_text(r, device, ASC_REPLAY_MOST_NAME, "the device's name", &out->info.device);
+    if (st == ASC_OK) st = asc_unpack_text(r, mode, ASC_REPLAY_MOST_NAME, "the mode's name", &out->info.mode);
+    if (st == ASC_OK) st = asc_unpack_text(r, error, ASC_REPLAY_MOST_ERROR, "the message", &out->info.error);
+    if (st == ASC_OK) st = asc_unpack_text(r, length, ASC_REPLAY_MOST_TEXT, "the program", &program);
     out->info.program = program;
-    return st == ASC_OK ? skip_pad(r) : st;
+    return st == ASC_OK ? asc_unpack_fill(r) : st;
 }
 
-static asc_status arrays(reader *r, asc_replay *out, uint32_t n_in, uint32_t n_out) {
+static asc_status arrays(asc_unpack *r, asc_replay *out, uint32_t n_in, uint32_t n_out) {
     asc_program *p = &out->program;
     asc_status st = ASC_OK;
     size_t inputs = 0;
     for (size_t i = 0; i < p->n_nodes; i++) inputs += p->nodes[i].op == NULL ? 1 : 0;
-    if (inputs != n_in) return bad(r, ASC_INVALID_ARGUMENT, "the program has another number of inputs");
+    if (inputs != n_in)
+        return asc_unpack_bad(r, ASC_INVALID_ARGUMENT, "the program has another number of inputs");
     if (n_out != 0 && n_out != p->n_outputs)
-        return bad(r, ASC_INVALID_ARGUMENT, "the program has another number of outputs");
+        return asc_unpack_bad(r, ASC_INVALID_ARGUMENT, "the program has another number of outputs");
     out->inputs = asc_calloc(r->ctx, ASC_MEM_PROGRAM, inputs + 1, sizeof *out->inputs);
     out->outputs = asc_calloc(r->ctx, ASC_MEM_PROGRAM, p->n_outputs + 1, sizeof *out->outputs);
     if (out->inputs == NULL || out->outputs == NULL) return ASC_RESOURCE_EXHAUSTED;
@@ -117,7 +78,8 @@ static asc_status arrays(reader *r, asc_replay *out, uint32_t n_in, uint32_t n_o
         if (p->nodes[i].op == NULL) st = array(r, p, (int32_t)i, &out->inputs[k++]);
     }
     for (size_t k = 0; st == ASC_OK && k < n_out; k++) st = array(r, p, p->outputs[k], &out->outputs[k]);
-    if (st == ASC_OK && left(r) != 0) st = bad(r, ASC_INVALID_ARGUMENT, "bytes behind the last array");
+    if (st == ASC_OK && asc_unpack_left(r) != 0)
+        st = asc_unpack_bad(r, ASC_INVALID_ARGUMENT, "bytes behind the last array");
     out->info.n_nodes = p->n_nodes;
     out->info.n_inputs = inputs;
     out->info.n_outputs = p->n_outputs;
@@ -126,9 +88,9 @@ static asc_status arrays(reader *r, asc_replay *out, uint32_t n_in, uint32_t n_o
 }
 
 asc_status asc_replay_parse(asc_ctx *ctx, const void *data, size_t size, asc_replay **out) {
-    reader r = {.ctx = ctx, .start = data, .p = data, .end = (const char *)data + size};
+    asc_unpack r = {
+        .ctx = ctx, .what = "replay file", .start = data, .p = data, .end = (const char *)data + size};
     uint32_t n_in = 0, n_out = 0;
-    char hex[ASC_REPLAY_SUM + 1];
     asc_status st = ASC_OK;
     *out = NULL;
     if (((uintptr_t)data & 7) != 0)
@@ -144,12 +106,7 @@ asc_status asc_replay_parse(asc_ctx *ctx, const void *data, size_t size, asc_rep
         goto done;
     }
     ASC_TRY(arrays(&r, x, n_in, n_out));
-    asc_sha256_hex(data, size - ASC_REPLAY_SUM, hex);
-    if (memcmp(hex, r.end, ASC_REPLAY_SUM) != 0) {
-        ASC_FAIL(ctx, ASC_DATA_LOSS, "replay file: the checksum is not that of the contents");
-        st = asc_hint(ctx, "the file is damaged: copy it again");
-        goto done;
-    }
+    ASC_TRY(asc_unpack_sum(&r));
     *out = x;
     x = NULL;
 done:

@@ -1,24 +1,9 @@
 /* replay_write.c - replay files from a program and its storage, and from a run that failed. */
 #include "replay_file.h"
-#include "hash.h"
+#include "packed.h"
 #include "file.h"
 #include "strbuf.h"
 #include <string.h>
-
-static void put_u32(asc_strbuf *b, uint32_t v) {
-    const unsigned char c[4] = {(unsigned char)v, (unsigned char)(v >> 8), (unsigned char)(v >> 16),
-                                (unsigned char)(v >> 24)};
-    asc_strbuf_add(b, (const char *)c, sizeof c);
-}
-
-static void put_u64(asc_strbuf *b, uint64_t v) {
-    put_u32(b, (uint32_t)v);
-    put_u32(b, (uint32_t)(v >> 32));
-}
-
-static void pad(asc_strbuf *b) {
-    while (b->len % 8 != 0 && !b->failed) asc_strbuf_addc(b, '\0');
-}
 
 /* kind and bytes of a node's storage. */
 static uint32_t kind_of(const asc_ctx *ctx, const asc_node *n, size_t *bytes) {
@@ -34,11 +19,11 @@ static uint32_t kind_of(const asc_ctx *ctx, const asc_node *n, size_t *bytes) {
 static void put_array(asc_ctx *ctx, asc_strbuf *b, const asc_program *p, int32_t node, const void *data) {
     size_t bytes;
     const uint32_t kind = kind_of(ctx, &p->nodes[node], &bytes);
-    put_u32(b, (uint32_t)node);
-    put_u32(b, kind);
-    put_u64(b, bytes);
+    asc_pack_u32(b, (uint32_t)node);
+    asc_pack_u32(b, kind);
+    asc_pack_u64(b, bytes);
     asc_strbuf_add(b, data, bytes);
-    pad(b);
+    asc_pack_fill(b);
 }
 
 static bool all_stored(const asc_program *p, void *const *data) {
@@ -51,7 +36,6 @@ static bool all_stored(const asc_program *p, void *const *data) {
 asc_status asc_replay_write(asc_ctx *ctx, const asc_program *p, void *const *data, bool with_outputs,
                             const char *error, const char *path) {
     asc_strbuf text, b;
-    char hex[ASC_REPLAY_SUM + 1];
     asc_status st = ASC_OK;
     if (!asc_exec_device(ctx)->has_data)
         return ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "the %s device has no values to be replayed",
@@ -64,28 +48,25 @@ asc_status asc_replay_write(asc_ctx *ctx, const asc_program *p, void *const *dat
     for (size_t i = 0; i < p->n_nodes; i++) n_inputs += p->nodes[i].op == NULL ? 1 : 0;
     const size_t n_outputs = with_outputs && all_stored(p, data) ? p->n_outputs : 0;
     asc_strbuf_adds(&b, ASC_REPLAY_MAGIC);
-    put_u32(&b, ASC_REPLAY_VERSION);
-    put_u32(&b, (uint32_t)n_inputs);
-    put_u32(&b, (uint32_t)n_outputs);
-    put_u32(&b, (uint32_t)strlen(ctx->device_name));
-    put_u32(&b, (uint32_t)strlen(ctx->mode_name));
-    put_u32(&b, (uint32_t)n_error);
-    put_u64(&b, text.len);
-    put_u64(&b, 0);
+    asc_pack_u32(&b, ASC_REPLAY_VERSION);
+    asc_pack_u32(&b, (uint32_t)n_inputs);
+    asc_pack_u32(&b, (uint32_t)n_outputs);
+    asc_pack_u32(&b, (uint32_t)strlen(ctx->device_name));
+    asc_pack_u32(&b, (uint32_t)strlen(ctx->mode_name));
+    asc_pack_u32(&b, (uint32_t)n_error);
+    asc_pack_u64(&b, text.len);
+    asc_pack_u64(&b, 0);
     asc_strbuf_adds(&b, ctx->device_name);
     asc_strbuf_adds(&b, ctx->mode_name);
     asc_strbuf_add(&b, error, n_error);
     asc_strbuf_addv(&b, asc_strbuf_view(&text));
-    pad(&b);
+    asc_pack_fill(&b);
     for (size_t i = 0; i < p->n_nodes; i++) {
         if (p->nodes[i].op == NULL) put_array(ctx, &b, p, (int32_t)i, data[i]);
     }
     for (size_t k = 0; k < n_outputs; k++) put_array(ctx, &b, p, p->outputs[k], data[p->outputs[k]]);
     ASC_TRY(asc_strbuf_status(&text));
-    ASC_TRY(asc_strbuf_status(&b));
-    asc_sha256_hex(b.ptr, b.len, hex);
-    asc_strbuf_add(&b, hex, ASC_REPLAY_SUM);
-    ASC_TRY(asc_strbuf_status(&b));
+    ASC_TRY(asc_pack_sum(&b));
     st = asc_file_write(ctx, path, b.ptr, b.len);
 done:
     asc_strbuf_deinit(&text);
