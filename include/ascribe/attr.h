@@ -17,13 +17,22 @@ typedef enum asc_features {
     ASC_FEATURES_WORD,
     ASC_FEATURES_TOKEN,
     ASC_FEATURES_SENTENCE,
-    ASC_FEATURES_MESSAGE
+    ASC_FEATURES_MESSAGE,
+    ASC_FEATURES_PARAGRAPH, /* up to an empty line */
+    ASC_FEATURES_SLOT       /* the placeholders of a template, or the caller's spans */
 } asc_features;
 
 /* The scalar that is explained, for a target of tokens t_1..t_M:
- * LOGPROB sum of log p(t_j | prompt, t_<j) in nats; PROB its exponential; LOGIT sum of the targets' logits.
+ * Encoders: the same of one class. LOGPROB sum of log p(t_j | prompt, t_<j) in nats; PROB its exponential;
+ * LOGIT sum of the targets' logits.
  */
-typedef enum asc_output { ASC_OUTPUT_LOGPROB, ASC_OUTPUT_PROB, ASC_OUTPUT_LOGIT } asc_output;
+typedef enum asc_output {
+    ASC_OUTPUT_LOGPROB,
+    ASC_OUTPUT_PROB,
+    ASC_OUTPUT_LOGIT,
+    ASC_OUTPUT_KL, /* minus the divergence KL(p(. | whole prompt) || p(. | perturbed)) of the next token */
+    ASC_OUTPUT_SIMILARITY /* encoders: cosine of two texts' embeddings */
+} asc_output;
 
 /* What stands for "this part is not there". AUTO: REMOVE for feature ablation; for integrated gradients EOS
  * (ZERO has no meaning on bias-free RMS-norm models). ZERO and MEAN are embeddings, so only gradient methods
@@ -35,8 +44,20 @@ typedef enum asc_baseline {
     ASC_BASELINE_PAD,
     ASC_BASELINE_TOKEN,
     ASC_BASELINE_ZERO,
-    ASC_BASELINE_MEAN
+    ASC_BASELINE_MEAN,
+    ASC_BASELINE_MASK /* the tokens stay where they are, but nothing can attend to them */
 } asc_baseline;
+
+/* A part of the prompt that the caller names: a slot of a template, a document, a passage. */
+typedef struct asc_prompt_slot {
+    size_t start, end; /* bytes of the prompt's text; slots do not overlap */
+    int32_t
+        feature; /* slots with the same number are one feature (they come and go together); -1 = its own */
+    const asc_view *baselines; /* what stands there instead, one drawn at random for each perturbed prompt;
+                                  none: the request's baseline */
+    size_t n_baselines;
+    asc_view label; /* name in reports; {NULL,0} = its text */
+} asc_prompt_slot;
 
 typedef struct asc_message {
     asc_view role, content;
@@ -83,6 +104,30 @@ typedef struct asc_request {
     uint64_t seed;
     bool want_sha256; /* hash the model file into the result (reads all of it) */
     bool dry_run;     /* price only: scores stay 0 */
+
+    /* ---- encoders: the prompt is the text ---- */
+    asc_view second;     /* second text of a pair (BERT's segment B) */
+    asc_view label;      /* class by name or number; {NULL,0}: the most likely one. `versus`: another class */
+    asc_view similar_to; /* explains the similarity with this text instead */
+
+    /* ---- questions ---- */
+    size_t span_start, span_end; /* tokens of the target that are explained; end 0 = all of it */
+    bool per_token;              /* also one row of scores per explained target token (result.matrix) */
+    asc_view corrupted; /* attribution patching, activation patching: the other prompt, of as many tokens */
+
+    /* ---- features ---- */
+    const asc_prompt_slot *slots; /* with ASC_FEATURES_SLOT */
+    size_t n_slots;
+    const int32_t *skip_tokens; /* ids that are no features and are never perturbed */
+    size_t n_skip_tokens;
+    const asc_span *frozen; /* bytes of the prompt's text that are no features */
+    size_t n_frozen;
+
+    /* ---- sampling methods on prompts ---- */
+    size_t samples; /* permutations, coalitions; 0 = the method's own, or until `tolerance` holds */
+    double alpha;   /* of Lime's penalty; 0 = 0.01 */
+    size_t trials;  /* random baselines: the mean over so many; 0 = 1 */
+    double refine;  /* hierarchical: split what scores more than this share of the largest; 0 = 0.1 */
 } asc_request;
 
 typedef struct asc_feature {
@@ -155,6 +200,17 @@ typedef struct asc_result {
     /* dry run */
     double predicted_bytes_moved;          /* read and written by the ops */
     size_t predicted_tags[ASC_MEM_N_TAGS]; /* of predicted_peak_bytes */
+    /* per_token: scores of each explained target token */
+    double *matrix, *matrix_errors; /* [n_matrix, n_features]; NULL unless asked for */
+    double *token_values;           /* [n_matrix]: log p (or p, logit) of each; NULL unless asked for */
+    size_t n_matrix;
+    size_t samples;                    /* drawn by a sampling method; 0 otherwise */
+    bool stochastic;                   /* errors are standard errors of sampling */
+    uint64_t tokens_run, tokens_plain; /* perturbed prompts: tokens computed; what running each from its start
+                                          would have computed */
+    /* encoders */
+    char *label, *versus_label; /* "" unless a class is explained */
+    char *second, *similar_to;  /* "" if none */
 } asc_result;
 
 /* Explains. On failure *out is NULL and the context holds the message. CANCELLED after asc_cancel. */

@@ -112,6 +112,30 @@ static asc_status fill_features(asc_job *j) {
     return ASC_OK;
 }
 
+/* One part a group; without it stands the baseline's token in each place, or nothing. */
+static asc_status fill_parts(asc_job *j) {
+    asc_ctx *ctx = j->ctx;
+    size_t longest = 0;
+    for (size_t i = 0; i < j->n_groups; i++) {
+        size_t n = j->groups[i].last - j->groups[i].first;
+        if (n > longest) longest = n;
+    }
+    j->parts = asc_calloc(ctx, ASC_MEM_GENERAL, j->n_groups + 1, sizeof *j->parts);
+    j->fill = asc_calloc(ctx, ASC_MEM_GENERAL, longest + 1, sizeof *j->fill);
+    if (j->parts == NULL || j->fill == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < longest; i++) j->fill[i] = j->baseline_id;
+    for (size_t i = 0; i < j->n_groups; i++) {
+        const asc_token_group *g = &j->groups[i];
+        j->parts[i] = (asc_part){.first = g->first,
+                                 .last = g->last,
+                                 .feature = (int32_t)i,
+                                 .fill = j->fill,
+                                 .n_fill = j->baseline_id >= 0 ? g->last - g->first : 0};
+    }
+    j->n_parts = j->n_groups;
+    return ASC_OK;
+}
+
 asc_status asc_job_features(asc_job *j, const asc_chat_text *chat) {
     asc_status st = groups_reserve(j, j->r->n_prompt);
     if (st != ASC_OK) return st;
@@ -129,10 +153,14 @@ asc_status asc_job_features(asc_job *j, const asc_chat_text *chat) {
     case ASC_FEATURES_MESSAGE:
         st = by_message(j, chat);
         break;
+    case ASC_FEATURES_PARAGRAPH: /* refused with the other options (options.c) */
+    case ASC_FEATURES_SLOT:
+        break;
     }
     if (st == ASC_OK && j->n_groups == 0) {
         ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "the prompt has no words to ascribe to");
         st = asc_hint(j->ctx, "give at least one word, or use --features token");
     }
-    return st == ASC_OK ? fill_features(j) : st;
+    if (st == ASC_OK) st = fill_features(j);
+    return st == ASC_OK ? fill_parts(j) : st;
 }

@@ -11,6 +11,14 @@
 #include "segment.h"
 #include "strbuf.h"
 
+/* Tokens [first, last) of the prompt that come and go with a feature, and what stands there without it. */
+typedef struct asc_part {
+    size_t first, last;
+    int32_t feature;     /* index of the feature; parts are ascending and do not overlap */
+    const int32_t *fill; /* n_fill ids, owned by the job; n_fill 0 = nothing */
+    size_t n_fill;
+} asc_part;
+
 /* A resolved request. Tokens of the prompt: r->prompt_ids [n_prompt]; features: groups of them. */
 typedef struct asc_job {
     asc_ctx *ctx;
@@ -21,6 +29,9 @@ typedef struct asc_job {
     asc_token_group *groups; /* one a feature: ranges of prompt tokens */
     int64_t *group_message;  /* chat message of each feature, -1 = none */
     size_t n_groups;
+    asc_part *parts; /* at least one a feature, covering exactly the active tokens */
+    size_t n_parts;
+    int32_t *fill;         /* what parts borrow */
     bool *active;          /* per prompt token: part of some feature; others are never perturbed */
     asc_baseline baseline; /* resolved: never AUTO */
     int32_t baseline_id;   /* token that stands in, -1 for REMOVE, ZERO, MEAN */

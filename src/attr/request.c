@@ -157,6 +157,8 @@ void asc_job_deinit(asc_job *j) {
     asc_free(j->ctx, j->groups);
     asc_free(j->ctx, j->group_message);
     asc_free(j->ctx, j->active);
+    asc_free(j->ctx, j->parts);
+    asc_free(j->ctx, j->fill);
     asc_result_destroy(j->ctx, j->r);
     *j = (asc_job){0};
 }

@@ -1,7 +1,6 @@
 /* decoder.c - the forward pass, as ops. Reads like the formula: errors poison the result (ascribe/tensor.h).
  */
 #include "decoder.h"
-#include <math.h>
 
 static asc_tensor *at_site(const asc_decoder_run *r, asc_decoder_site site, int64_t layer, asc_tensor *v) {
     return r->site != NULL ? r->site(r->site_self, site, layer, v) : v;
@@ -19,78 +18,161 @@ static asc_tensor *positions(asc_decoder *d, int64_t first, int64_t n) {
     return asc_cast(ctx, asc_iota(ctx, n, (double)first, 1.0), ASC_DTYPE_I32);
 }
 
-static asc_tensor *heads(asc_decoder *d, asc_tensor *h, asc_tensor *w, asc_tensor *b, asc_tensor *norm) {
-    asc_tensor *x = asc_split_heads(d->ctx, asc_linear(d->ctx, h, w, b), d->cfg.head_dim);
-    return norm != NULL ? asc_rms_norm(d->ctx, x, norm, d->cfg.eps) : x;
+static asc_tensor *norm(asc_decoder *d, asc_tensor *x, const asc_norm *n) {
+    if (n->w == NULL) return x;
+    return d->cfg.norm == ASC_NORM_RMS ? asc_rms_norm(d->ctx, x, n->w, d->cfg.eps)
+                                       : asc_layer_norm(d->ctx, x, n->w, n->b, d->cfg.eps);
 }
 
-/* The last n tokens of x [B,T,D]. */
+static asc_tensor *scaled(asc_decoder *d, asc_tensor *x, double factor) {
+    return factor > 0.0 || factor < 0.0 ? asc_scale(d->ctx, x, factor) : x;
+}
+
+/* The last n tokens of x [B,T,..]. */
 static asc_tensor *last_tokens(asc_ctx *ctx, asc_tensor *x, int64_t n) {
-    int64_t t = x->shape.dims[1];
+    int64_t t = x->shape.rank > 1 ? x->shape.dims[1] : n;
     return n == t ? x : asc_slice(ctx, x, 1, t - n, n);
 }
 
+/* What one attention works on. */
+typedef struct qkv {
+    asc_tensor *q, *k, *v; /* [B,R,H,D], [B,T,G,D], [B,T,G,D] */
+} qkv;
+
+/* y [B,T,(H+2G)*D] of a fused projection. */
+static qkv cut_fused(asc_decoder *d, asc_tensor *y, int64_t rows) {
+    asc_ctx *ctx = d->ctx;
+    const asc_decoder_config *c = &d->cfg;
+    qkv s;
+    if (c->fused_qkv_by_head) {
+        y = asc_split_heads(ctx, y, 3 * c->head_dim);
+        s.q = asc_slice(ctx, last_tokens(ctx, y, rows), 3, 0, c->head_dim);
+        s.k = asc_slice(ctx, y, 3, c->head_dim, c->head_dim);
+        s.v = asc_slice(ctx, y, 3, 2 * c->head_dim, c->head_dim);
+        return s;
+    }
+    y = asc_split_heads(ctx, y, c->head_dim);
+    s.q = asc_slice(ctx, last_tokens(ctx, y, rows), 2, 0, c->n_heads);
+    s.k = asc_slice(ctx, y, 2, c->n_heads, c->n_kv);
+    s.v = asc_slice(ctx, y, 2, c->n_heads + c->n_kv, c->n_kv);
+    return s;
+}
+
+static asc_tensor *heads(asc_decoder *d, asc_tensor *h, const asc_proj *p, const asc_norm *n) {
+    asc_tensor *y = asc_project(d->ctx, h, p);
+    if (d->cfg.qk_norm == ASC_QK_NORM_WIDE && n != NULL) y = norm(d, y, n);
+    y = asc_split_heads(d->ctx, y, d->cfg.head_dim);
+    return d->cfg.qk_norm == ASC_QK_NORM_HEAD && n != NULL ? norm(d, y, n) : y;
+}
+
+static qkv project(asc_decoder *d, const asc_layer *w, asc_tensor *h, int64_t rows) {
+    if (w->qkv.w != NULL) return cut_fused(d, asc_project(d->ctx, h, &w->qkv), rows);
+    return (qkv){.q = heads(d, last_tokens(d->ctx, h, rows), &w->q, &w->q_norm),
+                 .k = heads(d, h, &w->k, &w->k_norm),
+                 .v = heads(d, h, &w->v, NULL)};
+}
+
+/* Positions of the run's tokens and of its last rows, and the frequencies for a sequence of this length. */
+typedef struct place {
+    asc_tensor *pos, *last;
+    int64_t rows;
+    bool is_long;
+} place;
+
+static asc_tensor *turn(asc_decoder *d, asc_tensor *x, asc_tensor *pos, int rope, bool is_long) {
+    if (rope == ASC_ROPE_OFF || d->cfg.positions != ASC_POSITIONS_ROTARY) return x;
+    asc_tensor *f = is_long && d->inv_freq_long[rope] != NULL ? d->inv_freq_long[rope] : d->inv_freq[rope];
+    return asc_rope(d->ctx, x, pos, f, d->cfg.rope_interleaved, false, d->mscale[rope]);
+}
+
 static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t l, asc_tensor *h,
-                             asc_tensor *pos, int64_t rows) {
+                             const place *at) {
     asc_ctx *ctx = d->ctx;
     const asc_layer *w = &d->layers[l];
     const asc_decoder_config *c = &d->cfg;
-    asc_tensor *k = heads(d, h, w->wk, w->bk, w->k_norm), *v = heads(d, h, w->wv, w->bv, NULL);
-    k = asc_rope(ctx, k, pos, d->inv_freq, c->family->interleaved, false, d->mscale);
-    if (run->past != NULL) {
-        asc_tensor *ks[2] = {run->past[l].k, k}, *vs[2] = {run->past[l].v, v};
-        k = asc_concat(ctx, ks, 2, 1);
-        v = asc_concat(ctx, vs, 2, 1);
+    int rope = c->plan[l].rope;
+    qkv s = project(d, w, h, at->rows);
+    s.k = turn(d, s.k, at->pos, rope, at->is_long);
+    s.q = turn(d, s.q, at->last, rope, at->is_long);
+    asc_tensor *o;
+    if (run->attend != NULL) {
+        o = run->attend(run->attend_self, l, s.q, s.k, s.v);
+    } else {
+        if (run->past != NULL) {
+            asc_tensor *ks[2] = {run->past[l].k, s.k}, *vs[2] = {run->past[l].v, s.v};
+            s.k = asc_concat(ctx, ks, 2, 1);
+            s.v = asc_concat(ctx, vs, 2, 1);
+        }
+        if (run->out_kv != NULL) run->out_kv[l] = (asc_kv){.k = s.k, .v = s.v};
+        o = asc_sdpa(ctx, s.q, s.k, s.v, c->attn_scale, !c->not_causal, c->plan[l].window, c->attn_cap);
     }
-    if (run->out_kv != NULL) run->out_kv[l] = (asc_kv){.k = k, .v = v};
-    int64_t t = h->shape.rank > 1 ? h->shape.dims[1] : rows;
-    asc_tensor *q = heads(d, last_tokens(ctx, h, rows), w->wq, w->bq, w->q_norm);
-    asc_tensor *qpos = rows == t ? pos : positions(d, run->pos + t - rows, rows);
-    q = asc_rope(ctx, q, qpos, d->inv_freq, c->family->interleaved, false, d->mscale);
-    int64_t window = c->family->alternate_window && l % 2 == 1 ? 0 : c->window;
-    asc_tensor *o = asc_sdpa(ctx, q, k, v, c->attn_scale, true, window, c->attn_cap);
-    asc_shape flat = q->shape;
+    asc_shape flat = s.q->shape;
     if (flat.rank == 4) {
         flat.rank = 3;
         flat.dims[2] = c->n_heads * c->head_dim;
         o = asc_reshape(ctx, o, flat);
     }
-    o = asc_linear(ctx, o, w->wo, w->bo);
-    return w->attn_post_norm != NULL ? asc_rms_norm(ctx, o, w->attn_post_norm, c->eps) : o;
+    return norm(d, asc_project(ctx, o, &w->o), &w->attn_post_norm);
+}
+
+static asc_tensor *mlp(asc_decoder *d, const asc_layer *w, asc_tensor *h) {
+    asc_ctx *ctx = d->ctx;
+    const asc_decoder_config *c = &d->cfg;
+    asc_tensor *u;
+    if (c->gated) {
+        asc_tensor *g = asc_project(ctx, h, &w->gate);
+        u = asc_gated(ctx, g, asc_project(ctx, h, &w->up), c->act);
+    } else {
+        u = asc_activate(ctx, asc_project(ctx, h, &w->up), c->act);
+    }
+    return norm(d, asc_project(ctx, u, &w->down), &w->ffn_post_norm);
 }
 
 static asc_tensor *block(asc_decoder *d, const asc_decoder_run *run, int64_t l, asc_tensor *x,
-                         asc_tensor *pos, int64_t rows) {
+                         const place *at) {
     asc_ctx *ctx = d->ctx;
     const asc_layer *w = &d->layers[l];
+    bool parallel = d->cfg.block == ASC_BLOCK_PARALLEL;
     const char *label = asc_set_label(ctx, w->attn_label);
-    asc_tensor *h = at_site(run, ASC_SITE_ATTN_IN, l, asc_rms_norm(ctx, x, w->attn_norm, d->cfg.eps));
-    asc_tensor *a = at_site(run, ASC_SITE_ATTN_OUT, l, attention(d, run, l, h, pos, rows));
-    x = asc_add(ctx, last_tokens(ctx, x, rows), a);
+    asc_tensor *h = at_site(run, ASC_SITE_ATTN_IN, l, norm(d, x, &w->attn_norm));
+    asc_tensor *a = at_site(run, ASC_SITE_ATTN_OUT, l, attention(d, run, l, h, at));
+    x = last_tokens(ctx, x, at->rows);
+    asc_tensor *mid = asc_add(ctx, x, scaled(d, a, d->cfg.residual_scale));
     asc_set_label(ctx, w->mlp_label);
-    h = at_site(run, ASC_SITE_MLP_IN, l, asc_rms_norm(ctx, x, w->ffn_norm, d->cfg.eps));
-    asc_tensor *m = asc_gated_mlp(ctx, h, w->w_gate, w->w_up, w->w_down, d->cfg.family->gate);
-    if (w->ffn_post_norm != NULL) m = asc_rms_norm(ctx, m, w->ffn_post_norm, d->cfg.eps);
-    x = asc_add(ctx, x, at_site(run, ASC_SITE_MLP_OUT, l, m));
+    asc_tensor *in = parallel ? x : mid;
+    h = w->ffn_norm.w != NULL || !parallel ? norm(d, in, &w->ffn_norm) : last_tokens(ctx, h, at->rows);
+    asc_tensor *m = mlp(d, w, at_site(run, ASC_SITE_MLP_IN, l, h));
+    x = asc_add(ctx, mid, scaled(d, at_site(run, ASC_SITE_MLP_OUT, l, m), d->cfg.residual_scale));
     asc_set_label(ctx, label);
     return at_site(run, ASC_SITE_BLOCK_OUT, l, x);
 }
 
 asc_tensor *asc_decoder_entry(asc_decoder *d, const asc_decoder_run *run) {
-    asc_tensor *x = at_site(run, ASC_SITE_EMBED, -1, run->x);
-    return d->cfg.family->embed_scale ? asc_scale(d->ctx, x, sqrt((double)d->cfg.d_model)) : x;
+    asc_tensor *x = scaled(d, at_site(run, ASC_SITE_EMBED, -1, run->x), d->cfg.embed_scale);
+    if (d->pos_embed == NULL || x->poison != ASC_OK) return x;
+    asc_tensor *pos = run->positions != NULL ? run->positions : positions(d, run->pos, x->shape.dims[1]);
+    return asc_add(d->ctx, x, asc_gather(d->ctx, d->pos_embed, pos));
 }
 
 asc_tensor *asc_decoder_blocks(asc_decoder *d, const asc_decoder_run *run, int64_t first, int64_t end,
                                asc_tensor *x) {
     if (x->poison != ASC_OK) return x;
+    asc_ctx *ctx = d->ctx;
     int64_t t = x->shape.dims[1], tail = run->tail > 0 ? run->tail : t;
-    asc_tensor *pos = positions(d, run->pos, t);
+    int64_t whole = run->whole > 0 ? run->whole : run->pos + t;
+    asc_tensor *pos = run->positions != NULL ? run->positions : positions(d, run->pos, t);
+    place all = {.pos = pos, .last = pos, .rows = t};
+    all.is_long = (double)whole > d->cfg.rope[0].original_context;
+    place cut = all;
+    cut.rows = tail;
+    if (tail != t)
+        cut.last = run->positions != NULL ? asc_slice(ctx, pos, 0, t - tail, tail)
+                                          : positions(d, run->pos + t - tail, tail);
     for (int64_t l = first; l < end; l++) {
-        bool cut = l == d->cfg.n_layers - 1 && !run->whole_last_block;
-        x = block(d, run, l, x, pos, cut ? tail : t);
+        bool last = l == d->cfg.n_layers - 1 && !run->whole_last_block;
+        x = block(d, run, l, x, last ? &cut : &all);
     }
-    return end == d->cfg.n_layers && run->whole_last_block ? last_tokens(d->ctx, x, tail) : x;
+    return end == d->cfg.n_layers && run->whole_last_block ? last_tokens(ctx, x, tail) : x;
 }
 
 asc_tensor *asc_decoder_hidden(asc_decoder *d, const asc_decoder_run *run) {
@@ -101,9 +183,10 @@ asc_tensor *asc_decoder_hidden(asc_decoder *d, const asc_decoder_run *run) {
 asc_tensor *asc_decoder_logits(asc_decoder *d, asc_tensor *hidden, asc_site_fn site, void *site_self) {
     asc_ctx *ctx = d->ctx;
     const char *label = asc_set_label(ctx, "head");
-    asc_tensor *h = asc_rms_norm(ctx, hidden, d->out_norm, d->cfg.eps);
+    asc_tensor *h = norm(d, hidden, &d->out_norm);
     if (site != NULL) h = site(site_self, ASC_SITE_FINAL_NORM, -1, h);
-    h = asc_soft_cap(ctx, asc_linear(ctx, h, d->head, NULL), d->cfg.final_cap);
+    h = scaled(d, asc_project(ctx, h, &d->head), d->cfg.logit_scale);
+    h = asc_soft_cap(ctx, h, d->cfg.final_cap);
     asc_set_label(ctx, label);
     return h;
 }

@@ -4,55 +4,100 @@
 #ifndef ASC_DECODER_H
 #define ASC_DECODER_H
 
-#include "gguf.h"
 #include "layers.h"
+#include "weights.h"
 
-typedef struct asc_family {
-    const char *name;                      /* general.architecture */
-    bool interleaved;                      /* rotary pairs (2i, 2i+1) */
-    bool qk_norm, post_norms, embed_scale; /* sqrt(D) on embeddings */
-    bool alternate_window;                 /* the window holds on layers 0, 2, 4, ... */
-    asc_gate gate;
-} asc_family;
+typedef enum asc_norm_kind { ASC_NORM_RMS, ASC_NORM_LAYER } asc_norm_kind;
+typedef enum asc_qk_norm {
+    ASC_QK_NORM_NONE,
+    ASC_QK_NORM_HEAD, /* over each head's columns: weight [head_dim] (Qwen3, Gemma 3) */
+    ASC_QK_NORM_WIDE  /* over all heads together, before they are split: weight [H*head_dim] (OLMo 2) */
+} asc_qk_norm;
+/* How attention and MLP add to the stream x. */
+typedef enum asc_block_kind {
+    ASC_BLOCK_SERIAL,   /* x += attn(norm x); x += mlp(norm x) */
+    ASC_BLOCK_PARALLEL, /* x += attn(norm x) + mlp(norm' x) (GPT-NeoX); norm' = norm when ffn_norm is absent
+                         */
+} asc_block_kind;
+/* Pairs of columns that turn together. */
+typedef enum asc_positions { ASC_POSITIONS_ROTARY, ASC_POSITIONS_LEARNED, ASC_POSITIONS_NONE } asc_positions;
 
-const asc_family *asc_family_find(asc_view name);
-/* "llama, qwen2, ..." for messages. */
-const char *asc_family_names(void);
+enum { ASC_ROPE_OFF = -1, ASC_N_ROPES = 2 }; /* ropes: 0 = the model's, 1 = of its local layers (Gemma 3) */
 
+/* What differs from layer to layer. */
+typedef struct asc_layer_plan {
+    int64_t window; /* a token sees itself and window - 1 before it; 0 = all before it */
+    int rope;       /* which of the ropes; ASC_ROPE_OFF = none (NoPE layers of SmolLM3) */
+    bool moe;       /* a mixture of experts instead of the MLP */
+} asc_layer_plan;
+
+/* Everything that the forward pass needs to know; filled from GGUF metadata (decoder_config.c) or
+ * config.json. The plan is the config's (asc_decoder_config_deinit). Zero means: absent, not scaled, no cap.
+ */
 typedef struct asc_decoder_config {
-    const asc_family *family;
+    const char *architecture; /* "llama"; static or owned by the file's reader for as long as the model */
     int64_t n_layers, d_model, n_heads, n_kv, head_dim, d_ff, n_vocab, context;
-    double eps, attn_cap, final_cap, attn_scale;
-    int64_t window; /* 0 = none */
-    asc_rope_config rope;
+    asc_layer_plan *plan; /* n_layers */
+    asc_norm_kind norm;
+    double eps;
+    bool norm_plus_one; /* norms multiply by 1 + weight (Gemma in Hugging Face files) */
+    asc_block_kind block;
+    bool pre_norms, post_norms; /* OLMo 2 has only the latter, Gemma 2 both */
+    asc_qk_norm qk_norm;
+    asc_positions positions;
+    bool rope_interleaved; /* rotary pairs (2i, 2i+1); otherwise (i, i + n_rot/2) */
+    asc_rope_config rope[ASC_N_ROPES];
+    int n_ropes;
+    asc_mlp_act act;
+    bool gated;             /* down(act(gate x) * up x); otherwise down(act(up x)) */
+    bool fused_qkv_by_head; /* attn_qkv rows stand head by head as q, k, v (GPT-NeoX) */
+    double attn_scale, attn_cap, final_cap;
+    double embed_scale, residual_scale, logit_scale; /* factors; 0 = 1. Logits are multiplied */
+    int64_t n_experts, n_experts_used, d_expert;
+    bool norm_top_k; /* the chosen experts' weights are made to add up to 1 */
+    bool not_causal; /* every token sees every other; no prefix can be shared */
 } asc_decoder_config;
+void asc_decoder_config_deinit(asc_ctx *ctx, asc_decoder_config *c);
+
+typedef struct asc_norm {
+    asc_tensor *w, *b; /* w NULL: no such norm; b NULL: no bias */
+} asc_norm;
 
 typedef struct asc_layer {
     const char *attn_label, *mlp_label; /* "blocks.3.attn"; interned */
-    asc_tensor *attn_norm, *wq, *wk, *wv, *bq, *bk, *bv, *q_norm, *k_norm, *wo, *bo, *attn_post_norm;
-    asc_tensor *ffn_norm, *w_gate, *w_up, *w_down, *ffn_post_norm;
+    asc_norm attn_norm, q_norm, k_norm, attn_post_norm, ffn_norm, ffn_post_norm;
+    asc_proj q, k, v, qkv, o; /* either q, k, v or qkv */
+    asc_proj gate, up, down;
+    asc_tensor *router, *gate_exps, *up_exps, *down_exps; /* [E,D], [E,F,D], [E,F,D], [E,D,F] */
 } asc_layer;
 
 typedef struct asc_decoder {
     asc_ctx *ctx;
     asc_decoder_config cfg;
-    asc_tensor *embed, *out_norm, *head; /* head == embed when tied */
-    asc_tensor *inv_freq;
-    double mscale;
+    asc_tensor *embed, *pos_embed; /* [V,D]; [context,D] or NULL */
+    asc_norm out_norm;
+    asc_proj head;                                                  /* its w is embed when tied */
+    asc_tensor *inv_freq[ASC_N_ROPES], *inv_freq_long[ASC_N_ROPES]; /* long: NULL unless longrope */
+    double mscale[ASC_N_ROPES];
     asc_layer *layers; /* n_layers */
     bool has_bias;
     asc_tensor **owned; /* every weight, retained */
     size_t n_owned, cap_owned;
 } asc_decoder;
 
-/* Reads and checks the metadata. INVALID_ARGUMENT names the key. */
+/* Reads and checks a GGUF file's metadata. INVALID_ARGUMENT or UNIMPLEMENTED names the key. On success end
+ * *out with asc_decoder_config_deinit, unless asc_decoder_load took it. */
 ASC_MUST_USE asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_config *out);
-/* Binds every tensor of the file; one that the family does not know is refused by name. */
-ASC_MUST_USE asc_status asc_decoder_load(asc_ctx *ctx, const asc_gguf *g, bool expand, asc_decoder *out);
+/* "llama, qwen2, ..." for messages. */
+const char *asc_family_names(void);
+/* Binds every tensor; one that the config has no place for is refused by name, since ignoring it would change
+ * the numbers. take_cfg is consumed, also when this fails. The weights stay open as long as the decoder. */
+ASC_MUST_USE asc_status asc_decoder_load(asc_ctx *ctx, const asc_weights *w, asc_decoder_config *take_cfg,
+                                         bool expand, asc_decoder *out);
 void asc_decoder_unload(asc_decoder *d);
 /* DATA_LOSS naming the first tensor that holds NaN or infinity; ASC_OK if none does. Slow: reads all weights.
  */
-ASC_MUST_USE asc_status asc_decoder_check_finite(asc_ctx *ctx, const asc_gguf *g);
+ASC_MUST_USE asc_status asc_decoder_check_finite(asc_ctx *ctx, const asc_weights *w);
 
 /* Sites: where a value can be read or replaced during a run. */
 #define ASC_SITE_TABLE(X)                                                                                    \
@@ -78,13 +123,21 @@ typedef struct asc_kv {
     asc_tensor *k, *v;
 } asc_kv;
 
+/* Attention of layer l: q [B,R,H,D] (the last R tokens), k and v [B,T,G,D] of this run's tokens, turned by
+ * their positions; returns [B,R,H,D]. A run with its own says which tokens see which. */
+typedef asc_tensor *(*asc_attend_fn)(void *self, int64_t layer, asc_tensor *q, asc_tensor *k, asc_tensor *v);
+
 typedef struct asc_decoder_run {
-    asc_tensor *x;      /* embeddings [B,T,D] as looked up, before the model's own factor */
-    int64_t pos;        /* position of the first token: the length of past */
+    asc_tensor *x; /* embeddings [B,T,D] as looked up, before the model's own factor */
+    int64_t pos;   /* position of the first token: the length of past */
+    int64_t whole; /* length of the whole sequence, where more tokens follow in later runs; 0 = pos + T */
     const asc_kv *past; /* n_layers entries, or NULL */
     asc_kv *out_kv;     /* n_layers entries to receive past + new, or NULL */
     int64_t tail; /* how many last tokens of each sequence are wanted; 0 = all T. The last block computes only
                      those */
+    asc_tensor *positions; /* i32 [T]; NULL: pos, pos + 1, ... */
+    asc_attend_fn attend;  /* NULL: every token sees past and itself and what stands before it */
+    void *attend_self;
     bool whole_last_block; /* sites of the last block must see all T rows */
     asc_site_fn site;      /* NULL = none */
     void *site_self;

@@ -5,18 +5,25 @@
 #include <math.h>
 #include <stdio.h>
 
-static const asc_family families[] = {
-    {.name = "llama", .interleaved = true, .gate = ASC_GATE_SILU},
-    {.name = "qwen2", .gate = ASC_GATE_SILU},
-    {.name = "qwen3", .qk_norm = true, .gate = ASC_GATE_SILU},
+typedef struct family {
+    const char *name; /* general.architecture */
+    bool interleaved, post_norms, embed_scale /* sqrt(D) */, alternate_window /* on layers 0, 2, 4, ... */;
+    asc_qk_norm qk_norm;
+    asc_mlp_act act;
+} family;
+
+static const family families[] = {
+    {.name = "llama", .interleaved = true, .act = ASC_MLP_SILU},
+    {.name = "qwen2", .act = ASC_MLP_SILU},
+    {.name = "qwen3", .qk_norm = ASC_QK_NORM_HEAD, .act = ASC_MLP_SILU},
     {.name = "gemma2",
      .post_norms = true,
      .embed_scale = true,
      .alternate_window = true,
-     .gate = ASC_GATE_GELU_TANH},
+     .act = ASC_MLP_GELU_TANH},
 };
 
-const asc_family *asc_family_find(asc_view name) {
+static const family *family_find(asc_view name) {
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         if (asc_view_eqs(name, families[i].name)) return &families[i];
     }
@@ -24,6 +31,11 @@ const asc_family *asc_family_find(asc_view name) {
 }
 
 const char *asc_family_names(void) { return "llama, qwen2, qwen3, gemma2"; }
+
+void asc_decoder_config_deinit(asc_ctx *ctx, asc_decoder_config *c) {
+    asc_free(ctx, c->plan);
+    c->plan = NULL;
+}
 
 typedef struct meta {
     asc_ctx *ctx;
@@ -67,7 +79,7 @@ static asc_status number(meta *m, const char *suffix, double fallback, double lo
 }
 
 static asc_status rope_config(meta *m, asc_decoder_config *c) {
-    asc_rope_config *r = &c->rope;
+    asc_rope_config *r = &c->rope[0];
     asc_view type;
     double legacy;
     int64_t original;
@@ -133,16 +145,24 @@ asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_co
     asc_view arch;
     asc_decoder_config c = {0};
     meta m = {.ctx = ctx, .g = g};
-    int64_t kl, vl, win;
+    int64_t kl, vl, win = 0;
     ASC_TRY(asc_gguf_get_str(ctx, g, "general.architecture", &arch));
-    c.family = asc_family_find(arch);
-    if (c.family == NULL) {
+    const family *f = family_find(arch);
+    if (f == NULL) {
         asc_view a = asc_view_cut(arch, 60);
         ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "'%s': architecture '" ASC_VIEW_FMT "' is not supported",
                  asc_gguf_name(g), ASC_VIEW_ARG(a));
         return asc_hint(ctx, "supported architectures: %s", asc_family_names());
     }
-    m.arch = c.family->name;
+    m.arch = f->name;
+    c.architecture = f->name;
+    c.rope_interleaved = f->interleaved;
+    c.pre_norms = true;
+    c.post_norms = f->post_norms;
+    c.qk_norm = f->qk_norm;
+    c.act = f->act;
+    c.gated = true;
+    c.n_ropes = 1;
     ASC_TRY(refuse_unknown(&m));
     ASC_TRY(count(&m, "block_count", 0, 4096, &c.n_layers));
     ASC_TRY(count(&m, "embedding_length", 0, 1 << 20, &c.d_model));
@@ -169,10 +189,16 @@ asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_co
         uint64_t w;
         ASC_TRY(asc_gguf_get_u64(ctx, g, key_of(&m, "attention.sliding_window"), &w));
         win = w > (uint64_t)c.context ? 0 : (int64_t)w; /* 0 and more than the context both mean: no window */
-        c.window = win;
     }
     ASC_TRY(rope_config(&m, &c));
     ASC_TRY(vocab_size(&m, &c));
+    if (f->embed_scale) c.embed_scale = sqrt((double)c.d_model);
+    c.plan = asc_calloc(ctx, ASC_MEM_WEIGHTS, (size_t)c.n_layers, sizeof *c.plan);
+    if (c.plan == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    for (int64_t l = 0; l < c.n_layers; l++) c.plan[l].window = f->alternate_window && l % 2 == 1 ? 0 : win;
     *out = c;
 done:
     return st;

@@ -7,17 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static asc_status fill_info(asc_model *m) {
-    asc_ctx *ctx = m->ctx;
+static void fill_info(asc_model *m) {
     const asc_decoder_config *c = &m->decoder.cfg;
     asc_model_info *i = &m->info;
-    asc_view name;
-    asc_status st = asc_gguf_get_str_or(ctx, m->file, "general.name", asc_view_of(""), &name);
-    if (st != ASC_OK) return st;
-    m->name = asc_strdup_view(ctx, ASC_MEM_GENERAL, name);
-    if (m->name == NULL) return ASC_RESOURCE_EXHAUSTED;
     *i = (asc_model_info){.path = m->path,
-                          .architecture = c->family->name,
+                          .architecture = c->architecture,
                           .name = m->name,
                           .n_layers = c->n_layers,
                           .d_model = c->d_model,
@@ -27,18 +21,17 @@ static asc_status fill_info(asc_model *m) {
                           .d_ff = c->d_ff,
                           .n_vocab = c->n_vocab,
                           .context_length = c->context,
-                          .file_bytes = asc_gguf_size(m->file),
+                          .file_bytes = m->weights->file_bytes,
                           .scale_free = !m->decoder.has_bias,
-                          .tied_head = m->decoder.head == m->decoder.embed};
-    for (size_t k = 0; k < asc_gguf_tensor_count(m->file); k++) {
-        const asc_gguf_tensor *t = asc_gguf_tensor_at(m->file, k);
+                          .tied_head = m->decoder.head.w == m->decoder.embed};
+    for (size_t k = 0; k < m->weights->n; k++) {
+        const asc_weight *t = &m->weights->v[k];
         int64_t n = 1;
         for (int r = 0; r < t->rank; r++) n *= t->dims[r];
         i->n_params += n;
         if (!asc_view_eqs(t->name, "token_embd.weight") && !asc_view_eqs(t->name, "output.weight"))
             i->n_params_blocks += n;
     }
-    return ASC_OK;
 }
 
 /* Every refusal of a file says what to do about it, also where the place that found the fault knows no
@@ -50,8 +43,33 @@ static asc_status with_remedy(asc_ctx *ctx, asc_status st) {
     return asc_hint(ctx, "the file is damaged or was converted wrongly; fetch or convert it again");
 }
 
+/* A GGUF file: weights, metadata, vocabulary and chat template in one. */
+static asc_status open_gguf(asc_model *m, bool expand, bool *read) {
+    asc_ctx *ctx = m->ctx;
+    asc_gguf *g;
+    asc_decoder_config cfg;
+    asc_view name;
+    asc_status st = asc_gguf_open(ctx, m->path, &g);
+    if (st != ASC_OK) return st;
+    *read = true;
+    ASC_TRY(asc_weights_from_gguf(ctx, g, &m->weights));
+    m->file = g;
+    ASC_TRY(asc_decoder_configure(ctx, g, &cfg));
+    ASC_TRY(asc_decoder_load(ctx, m->weights, &cfg, expand, &m->decoder));
+    ASC_TRY(asc_tokenizer_from_gguf(ctx, g, &m->tokenizer));
+    ASC_TRY(asc_gguf_get_str_or(ctx, g, "general.name", asc_view_of(""), &name));
+    m->name = asc_strdup_view(ctx, ASC_MEM_GENERAL, name);
+    if (m->name == NULL) st = ASC_RESOURCE_EXHAUSTED;
+    const asc_gguf_kv *kv = asc_gguf_kv_find(g, "tokenizer.chat_template");
+    if (kv != NULL && !kv->is_array && kv->values.type == ASC_GGUF_STRING)
+        m->chat_template = asc_gguf_str_at(kv->values, 0);
+done:
+    return st;
+}
+
 asc_status asc_model_open(asc_ctx *ctx, const char *path, const asc_model_options *opts, asc_model **out) {
     asc_status st = ASC_OK;
+    bool read = false;
     *out = NULL;
     bool expand = opts != NULL && opts->struct_size >= sizeof(asc_model_options) &&
                   opts->weights == ASC_WEIGHTS_EXPANDED;
@@ -63,21 +81,18 @@ asc_status asc_model_open(asc_ctx *ctx, const char *path, const asc_model_option
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }
-    ASC_TRY(asc_gguf_open(ctx, path, &m->file));
-    ASC_TRY(asc_decoder_load(ctx, m->file, expand, &m->decoder));
-    ASC_TRY(asc_tokenizer_from_gguf(ctx, m->file, &m->tokenizer));
+    ASC_TRY(open_gguf(m, expand, &read));
     size_t n_tokens = asc_tokenizer_get_info(m->tokenizer).n_vocab;
     if ((int64_t)n_tokens > m->decoder.cfg.n_vocab) {
         st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s': %zu tokens, but token_embd.weight has only %lld rows",
                       path, n_tokens, (long long)m->decoder.cfg.n_vocab);
         goto done;
     }
-    ASC_TRY(fill_info(m));
+    fill_info(m);
     *out = m;
     m = NULL;
 done:
-    if (st != ASC_OK && m->file != NULL)
-        st = with_remedy(ctx, st); /* it could be read, so what it says is at fault */
+    if (st != ASC_OK && read) st = with_remedy(ctx, st); /* it could be read, so what it says is at fault */
     asc_model_close(m);
     return st;
 }
@@ -88,20 +103,17 @@ void asc_model_close(asc_model *m) {
     asc_capture_forget(ctx, m);
     asc_tokenizer_destroy(m->tokenizer);
     asc_decoder_unload(&m->decoder);
-    asc_gguf_close(ctx, m->file);
+    asc_weights_close(m->weights);
     asc_free(ctx, m->path);
     asc_free(ctx, m->name);
+    asc_free(ctx, m->owned_template);
     asc_free(ctx, m);
 }
 
 asc_model_info asc_model_get_info(const asc_model *m) { return m->info; }
 const asc_tokenizer *asc_model_tokenizer(const asc_model *m) { return m->tokenizer; }
 
-asc_view asc_model_chat_template(const asc_model *m) {
-    const asc_gguf_kv *kv = asc_gguf_kv_find(m->file, "tokenizer.chat_template");
-    if (kv == NULL || kv->is_array || kv->values.type != ASC_GGUF_STRING) return (asc_view){NULL, 0};
-    return asc_gguf_str_at(kv->values, 0);
-}
+asc_view asc_model_chat_template(const asc_model *m) { return m->chat_template; }
 
 asc_status asc_model_template_failed(const asc_model *m, asc_status st) {
     asc_ctx *ctx = m->ctx;
@@ -117,7 +129,7 @@ asc_status asc_model_template_failed(const asc_model *m, asc_status st) {
 asc_status asc_model_sha256(asc_model *m, const char **out) {
     *out = NULL;
     if (m->sha256[0] == '\0') {
-        asc_status st = asc_gguf_sha256(m->ctx, m->file, m->sha256);
+        asc_status st = asc_weights_sha256(m->weights, m->sha256);
         if (st != ASC_OK) return st;
     }
     *out = m->sha256;
@@ -180,11 +192,11 @@ asc_status asc_model_check_ids(asc_model *m, const int32_t *ids, size_t n, const
                  (long long)c->n_vocab - 1);
         return asc_hint(ctx, "ids must come from this model's own tokenizer (ascribe tokenize)");
     }
-    return asc_gguf_check(ctx, m->file);
+    return asc_weights_check(m->weights);
 }
 
 asc_status asc_model_explain_nan(asc_model *m, const char *what) {
-    asc_status st = asc_decoder_check_finite(m->ctx, m->file);
+    asc_status st = asc_decoder_check_finite(m->ctx, m->weights);
     if (st != ASC_OK) return st;
     ASC_FAIL(m->ctx, ASC_OUT_OF_RANGE, "'%s': %s is not a finite number although all weights are", m->path,
              what);

@@ -5,12 +5,25 @@
 #include "ascribe/model.h"
 #include "decoder.h"
 
+/* What runs: every place that needs one of them asks for the kind first. */
+typedef enum asc_model_kind {
+    ASC_MODEL_DECODER, /* causal language model: m->decoder */
+    ASC_MODEL_ENCODER  /* text encoder with a head: m->encoder */
+} asc_model_kind;
+
+struct asc_encoder; /* encoder.h */
+
 struct asc_model {
     asc_ctx *ctx;
-    asc_gguf *file;
-    asc_decoder decoder;
+    asc_model_kind kind;
+    asc_weights *weights;
+    const asc_gguf *file;        /* weights->gguf; NULL for a folder */
+    asc_decoder decoder;         /* decoders */
+    struct asc_encoder *encoder; /* encoders, otherwise NULL; owned */
     asc_tokenizer *tokenizer;
     asc_model_info info;
+    asc_view chat_template; /* {NULL, 0} = none; lies in the file, or in owned_template */
+    char *owned_template;
     char *path, *name;
     char sha256[65]; /* "" until asked for */
 };

@@ -7,11 +7,34 @@ asc_tensor *asc_linear(asc_ctx *ctx, asc_tensor *x, asc_tensor *w, asc_tensor *b
     return bias != NULL ? asc_add(ctx, y, bias) : y;
 }
 
-asc_tensor *asc_gated_mlp(asc_ctx *ctx, asc_tensor *x, asc_tensor *w_gate, asc_tensor *w_up,
-                          asc_tensor *w_down, asc_gate gate) {
-    asc_tensor *g = asc_linear(ctx, x, w_gate, NULL), *u = asc_linear(ctx, x, w_up, NULL);
-    asc_tensor *h = gate == ASC_GATE_SILU ? asc_swiglu(ctx, g, u) : asc_mul(ctx, asc_gelu_tanh(ctx, g), u);
-    return asc_linear(ctx, h, w_down, NULL);
+asc_tensor *asc_project(asc_ctx *ctx, asc_tensor *x, const asc_proj *p) {
+    asc_tensor *y = asc_matmul(ctx, x, p->w, false, !p->transposed);
+    return p->b != NULL ? asc_add(ctx, y, p->b) : y;
+}
+
+asc_tensor *asc_activate(asc_ctx *ctx, asc_tensor *x, asc_mlp_act act) {
+    switch (act) {
+    case ASC_MLP_SILU:
+        return asc_silu(ctx, x);
+    case ASC_MLP_GELU:
+        return asc_gelu(ctx, x);
+    case ASC_MLP_GELU_TANH:
+        return asc_gelu_tanh(ctx, x);
+    case ASC_MLP_RELU:
+        return asc_relu(ctx, x);
+    case ASC_MLP_RELU_SQUARED:
+        return asc_square(ctx, asc_relu(ctx, x));
+    case ASC_MLP_QUICK_GELU:
+        return asc_mul(ctx, x, asc_sigmoid(ctx, asc_scale(ctx, x, 1.702)));
+    case ASC_MLP_TANH:
+    case ASC_N_MLP_ACTS:
+        break;
+    }
+    return asc_tanh(ctx, x);
+}
+
+asc_tensor *asc_gated(asc_ctx *ctx, asc_tensor *gate, asc_tensor *up, asc_mlp_act act) {
+    return act == ASC_MLP_SILU ? asc_swiglu(ctx, gate, up) : asc_mul(ctx, asc_activate(ctx, gate, act), up);
 }
 
 asc_tensor *asc_split_heads(asc_ctx *ctx, asc_tensor *x, int64_t head_dim) {

@@ -8,10 +8,30 @@
 /* x [..,K] times w [N,K] transposed, plus bias [N] (may be NULL) -> [..,N]. w may be stored weights. */
 asc_tensor *asc_linear(asc_ctx *ctx, asc_tensor *x, asc_tensor *w, asc_tensor *bias);
 
-typedef enum asc_gate { ASC_GATE_SILU, ASC_GATE_GELU_TANH } asc_gate;
-/* down(act(gate x) * (up x)) */
-asc_tensor *asc_gated_mlp(asc_ctx *ctx, asc_tensor *x, asc_tensor *w_gate, asc_tensor *w_up,
-                          asc_tensor *w_down, asc_gate gate);
+#define ASC_MLP_TABLE(X)                                                                                     \
+    X(SILU, "silu")                                                                                          \
+    X(GELU, "gelu") /* erf form */                                                                           \
+    X(GELU_TANH, "gelu_tanh")                                                                                \
+    X(RELU, "relu")                                                                                          \
+    X(RELU_SQUARED, "relu2")                                                                                 \
+    X(QUICK_GELU, "quick_gelu") /* x sigmoid(1.702 x) */                                                     \
+    X(TANH, "tanh")
+typedef enum asc_mlp_act {
+#define ASC_MLP_ENUM(e, name) ASC_MLP_##e,
+    ASC_MLP_TABLE(ASC_MLP_ENUM)
+#undef ASC_MLP_ENUM
+        ASC_N_MLP_ACTS
+} asc_mlp_act;
+asc_tensor *asc_activate(asc_ctx *ctx, asc_tensor *x, asc_mlp_act act);
+/* act(gate) * up */
+asc_tensor *asc_gated(asc_ctx *ctx, asc_tensor *gate, asc_tensor *up, asc_mlp_act act);
+
+/* A projection of the last axis. Files hold [out,in] (the rule) or [in,out] (`transposed`: GPT-2). */
+typedef struct asc_proj {
+    asc_tensor *w, *b; /* b may be NULL */
+    bool transposed;
+} asc_proj;
+asc_tensor *asc_project(asc_ctx *ctx, asc_tensor *x, const asc_proj *p);
 
 /* Splits the last axis [.., H*D] into [.., H, D]. */
 asc_tensor *asc_split_heads(asc_ctx *ctx, asc_tensor *x, int64_t head_dim);
@@ -28,6 +48,11 @@ typedef struct asc_rope_config {
     double factor;                                 /* of linear and yarn; >= 1 */
     double original_context, beta_fast, beta_slow; /* yarn */
     double attn_factor;                            /* yarn: extra factor on cos and sin; 1 by default */
+    /* n_rot/2 divisors of the frequencies each, owned by the file's reader as long as the model; NULL = none.
+     * llama3 scaling has one set. longrope (Phi-3) has a second one for sequences longer than
+     * original_context, and cos and sin are multiplied by long_mscale whatever the length. */
+    const float *divide, *divide_long;
+    double long_mscale; /* 0 = 1 */
 } asc_rope_config;
 /* Writes n_rot/2 inverse frequencies and the factor on cos and sin. `divide` (n_rot/2 entries, may be NULL)
  * divides each frequency (llama3 scaling). YaRN: Peng et al. 2023, section 3.4; ramp ends rounded down and
