@@ -1,62 +1,23 @@
 /* feature_ablation.c - how much the value falls when one feature is left out or replaced.
- * Prompts: all of a length are run as one batch. Nets: a feature is a group of elements, put at its baseline.
+ * Prompts: all are one set of coalitions. Nets: a feature is a group of elements, put at its baseline.
  */
 #include "coalition.h"
+#include "coalitions.h"
 #include <math.h>
 #include <string.h>
 
-/* Writes the prompt without group g (g == n_groups: without all of them); returns its length. */
-static size_t build(const asc_job *j, size_t g, int32_t *out) {
-    const asc_result *r = j->r;
-    size_t n = 0;
-    for (size_t i = 0; i < r->n_prompt; i++) {
-        bool hit = g < j->n_groups ? i >= j->groups[g].first && i < j->groups[g].last : j->active[i];
-        if (!hit) {
-            out[n++] = r->prompt_ids[i];
-        } else if (j->baseline_id >= 0) {
-            out[n++] = j->baseline_id;
-        }
-    }
-    if (n == 0) { /* nothing left: one end token is the shortest prompt a model can read */
-        asc_tokenizer_info tk = asc_tokenizer_get_info(asc_model_tokenizer(j->m));
-        out[n++] = tk.bos >= 0 ? tk.bos : tk.eos >= 0 ? tk.eos : 0;
-    }
-    return n;
-}
-
-/* Values of all ablated prompts, batched by length; values[n_groups] is the one without any feature. */
+/* Values of the prompt without each feature; values[n_groups] is the one without any. */
 static asc_status all_values(asc_job *j, double *values) {
-    asc_ctx *ctx = j->ctx;
-    size_t p = j->r->n_prompt, n = j->n_groups + 1, bytes;
-    asc_status st = ASC_OK;
-    int32_t *ids =
-        asc_mul_size(n, p + 1, &bytes) ? asc_calloc(ctx, ASC_MEM_GENERAL, bytes, sizeof *ids) : NULL;
-    size_t *len = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *len),
-           *who = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *who);
-    double *out = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *out);
-    int32_t *row = asc_calloc(ctx, ASC_MEM_GENERAL, p + 1, sizeof *row);
-    if (ids == NULL || len == NULL || who == NULL || out == NULL || row == NULL) {
-        st = ASC_RESOURCE_EXHAUSTED;
-        goto done;
+    size_t g = j->n_groups, bytes;
+    uint8_t *present =
+        asc_mul_size(g + 1, g, &bytes) ? asc_calloc(j->ctx, ASC_MEM_GENERAL, bytes, sizeof *present) : NULL;
+    if (present == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < g; i++) {
+        memset(present + i * g, 1, g);
+        present[i * g + i] = 0;
     }
-    for (size_t g = 0; g < n; g++) len[g] = build(j, g, row);
-    for (size_t length = 1; length <= p; length++) {
-        size_t k = 0;
-        for (size_t g = 0; g < n; g++) {
-            if (len[g] != length) continue;
-            build(j, g, ids + k * length);
-            who[k++] = g;
-        }
-        if (k == 0) continue;
-        ASC_TRY(asc_job_values(j, ids, k, length, out));
-        for (size_t i = 0; i < k; i++) values[who[i]] = out[i];
-    }
-done:
-    asc_free(ctx, ids);
-    asc_free(ctx, len);
-    asc_free(ctx, who);
-    asc_free(ctx, out);
-    asc_free(ctx, row);
+    asc_status st = asc_job_coalition_values(j, present, g + 1, values);
+    asc_free(j->ctx, present);
     return st;
 }
 
