@@ -125,24 +125,28 @@ static void bind_layer(binder *b, asc_layer *l) {
 
 static void bind_rope(binder *b) {
     asc_decoder *d = b->d;
-    asc_rope_config *rope = &d->cfg.rope[0];
+    const asc_rope_config *rope = &d->cfg.rope[0];
     int64_t half = rope->n_rot / 2;
     if (b->st != ASC_OK) return;
-    double *f = asc_alloc(b->ctx, ASC_MEM_WEIGHTS, (size_t)half * sizeof *f);
+    double *f = asc_calloc(b->ctx, ASC_MEM_WEIGHTS, (size_t)half * 2, sizeof *f);
     if (f == NULL) {
         b->st = ASC_RESOURCE_EXHAUSTED;
         return;
     }
+    const double *divide = rope->divide;
     const asc_weight *t = asc_weights_find(b->g, "rope_freqs.weight");
-    if (t != NULL && bind(b, "rope_freqs.weight", true, 0, half) != NULL) rope->divide = t->data;
-    for (int64_t i = 0; rope->divide != NULL && i < half; i++) {
-        if (rope->divide[i] > 0.0f) continue;
+    if (t != NULL && bind(b, "rope_freqs.weight", true, 0, half) != NULL) {
+        for (int64_t i = 0; i < half; i++) f[half + i] = (double)((const float *)t->data)[i];
+        divide = f + half;
+    }
+    for (int64_t i = 0; divide != NULL && i < half; i++) {
+        if (divide[i] > 0.0) continue;
         b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT,
                          "'%s': rope_freqs.weight[%lld] is %g; expected more than 0", b->g->path,
-                         (long long)i, (double)rope->divide[i]);
+                         (long long)i, divide[i]);
     }
     if (b->st == ASC_OK) {
-        asc_rope_frequencies(rope, rope->divide, f, &d->mscale[0]);
+        asc_rope_frequencies(rope, divide, f, &d->mscale[0]);
         for (int64_t i = 0; i < half && b->st == ASC_OK;
              i++) { /* an angle must stay a number at any position */
             if (isfinite((float)(f[i] * (double)d->cfg.context))) continue;

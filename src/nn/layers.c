@@ -57,23 +57,27 @@ static double yarn_column(const asc_rope_config *c, double turns) {
     return (double)c->n_rot * log(c->original_context / (turns * two_pi)) / (2.0 * log(c->base));
 }
 
-void asc_rope_frequencies(const asc_rope_config *c, const float *divide, double *out, double *out_mscale) {
+void asc_rope_frequencies(const asc_rope_config *c, const double *divide, double *out, double *out_mscale) {
     int64_t half = c->n_rot / 2;
     double lo = 0.0, hi = 0.0;
     *out_mscale = 1.0;
     if (c->scaling == ASC_ROPE_YARN) {
-        lo = floor(yarn_column(c, c->beta_fast));
-        hi = ceil(yarn_column(c, c->beta_slow));
+        lo = yarn_column(c, c->beta_fast);
+        hi = yarn_column(c, c->beta_slow);
+        if (!c->unrounded) {
+            lo = floor(lo);
+            hi = ceil(hi);
+        }
         if (lo < 0.0) lo = 0.0;
         if (hi > (double)(c->n_rot - 1)) hi = (double)(c->n_rot - 1);
         *out_mscale = c->attn_factor * (1.0 + 0.1 * log(c->factor));
     }
     for (int64_t i = 0; i < half; i++) {
         double f = pow(c->base, -2.0 * (double)i / (double)c->n_rot);
-        if (divide != NULL) f /= (double)divide[i];
+        if (divide != NULL) f /= divide[i];
         if (c->scaling == ASC_ROPE_LINEAR) f /= c->factor;
         if (c->scaling == ASC_ROPE_YARN) {
-            double span = hi - lo > 0.001 ? hi - lo : 0.001;
+            double span = hi - lo > 0.0 || hi - lo < 0.0 ? hi - lo : 0.001;
             double t = ((double)i - lo) / span;
             double keep = 1.0 - (t < 0.0 ? 0.0 : t > 1.0 ? 1.0 : t); /* 1 = fast wave, not stretched */
             f = f / c->factor * (1.0 - keep) + f * keep;

@@ -47,16 +47,17 @@ typedef struct asc_rope_config {
     asc_rope_scaling scaling;
     double factor;                                 /* of linear and yarn; >= 1 */
     double original_context, beta_fast, beta_slow; /* yarn */
+    bool unrounded;                                /* yarn: the ramp's ends are not rounded to columns */
     double attn_factor;                            /* yarn: extra factor on cos and sin; 1 by default */
     /* n_rot/2 divisors of the frequencies each, owned by the file's reader as long as the model; NULL = none.
      * llama3 scaling has one set. longrope (Phi-3) has a second one for sequences longer than
      * original_context, and cos and sin are multiplied by long_mscale whatever the length. */
-    const float *divide, *divide_long;
+    const double *divide, *divide_long;
     double long_mscale; /* 0 = 1 */
 } asc_rope_config;
 /* Writes n_rot/2 inverse frequencies and the factor on cos and sin. `divide` (n_rot/2 entries, may be NULL)
  * divides each frequency (llama3 scaling). YaRN: Peng et al. 2023, section 3.4; ramp ends rounded down and
- * up. */
-void asc_rope_frequencies(const asc_rope_config *c, const float *divide, double *out, double *out_mscale);
+ * up, but for `unrounded`. */
+void asc_rope_frequencies(const asc_rope_config *c, const double *divide, double *out, double *out_mscale);
 
 #endif
