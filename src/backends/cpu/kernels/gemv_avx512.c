@@ -16,8 +16,8 @@
 enum {
     MAX_ROWS = 4,
     SEGMENT = 512, /* weights expanded at a time */
-    HEADS = 256,   /* block heads converted at a time */
-    AHEAD = 2048   /* bytes fetched before they are needed */
+    HEADS = 64,    /* block heads converted at a time: less than AHEAD holds, so that they are in the cache */
+    AHEAD = 4096   /* bytes fetched before they are needed */
 };
 
 /* acc[i][0..1] += 32 weights times 32 activations of each row i. */
