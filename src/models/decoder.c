@@ -75,12 +75,12 @@ static qkv project(asc_decoder *d, const asc_layer *w, asc_tensor *h, int64_t ro
 /* Positions of the run's tokens and of its last rows, and the frequencies for a sequence of this length. */
 typedef struct place {
     asc_tensor *pos, *last;
-    int64_t rows;
-    bool is_long;
+    int64_t rows, whole;
 } place;
 
-static asc_tensor *turn(asc_decoder *d, asc_tensor *x, asc_tensor *pos, int rope, bool is_long) {
+static asc_tensor *turn(asc_decoder *d, asc_tensor *x, asc_tensor *pos, int rope, int64_t whole) {
     if (rope == ASC_ROPE_OFF || d->cfg.positions != ASC_POSITIONS_ROTARY) return x;
+    bool is_long = (double)whole > d->cfg.rope[rope].original_context;
     asc_tensor *f = is_long && d->inv_freq_long[rope] != NULL ? d->inv_freq_long[rope] : d->inv_freq[rope];
     return asc_rope(d->ctx, x, pos, f, d->cfg.rope_interleaved, false, d->mscale[rope]);
 }
@@ -92,8 +92,8 @@ static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t
     const asc_decoder_config *c = &d->cfg;
     int rope = c->plan[l].rope;
     qkv s = project(d, w, h, at->rows);
-    s.k = turn(d, s.k, at->pos, rope, at->is_long);
-    s.q = turn(d, s.q, at->last, rope, at->is_long);
+    s.k = turn(d, s.k, at->pos, rope, at->whole);
+    s.q = turn(d, s.q, at->last, rope, at->whole);
     asc_tensor *o;
     if (run->attend != NULL) {
         o = run->attend(run->attend_self, l, s.q, s.k, s.v);
@@ -161,8 +161,7 @@ asc_tensor *asc_decoder_blocks(asc_decoder *d, const asc_decoder_run *run, int64
     int64_t t = x->shape.dims[1], tail = run->tail > 0 ? run->tail : t;
     int64_t whole = run->whole > 0 ? run->whole : run->pos + t;
     asc_tensor *pos = run->positions != NULL ? run->positions : positions(d, run->pos, t);
-    place all = {.pos = pos, .last = pos, .rows = t};
-    all.is_long = (double)whole > d->cfg.rope[0].original_context;
+    place all = {.pos = pos, .last = pos, .rows = t, .whole = whole};
     place cut = all;
     cut.rows = tail;
     if (tail != t)

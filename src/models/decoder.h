@@ -150,6 +150,9 @@ asc_tensor *asc_decoder_entry(asc_decoder *d, const asc_decoder_run *run);
  * block, else [B,T,D]. The whole model in pieces is the same ops on the same values as in one. */
 asc_tensor *asc_decoder_blocks(asc_decoder *d, const asc_decoder_run *run, int64_t first, int64_t end,
                                asc_tensor *x);
+/* Whether runs of sequences of these two whole lengths turn keys by the same frequencies, so that one can use
+ * keys of the other; true for every model but those with longrope across its original context. */
+bool asc_decoder_same_lengths(const asc_decoder *d, int64_t a, int64_t b);
 /* Residual stream after the last block, entry and all blocks: [B,tail,D]. */
 asc_tensor *asc_decoder_hidden(asc_decoder *d, const asc_decoder_run *run);
 /* Final norm, head, soft cap of hidden [..,D] -> [..,V]. */

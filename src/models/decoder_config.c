@@ -1,36 +1,9 @@
-/* decoder_config.c - table of model families, and what a GGUF file's metadata says about one.
- * Facts about families: docs/formats/gguf.md. */
-#include "decoder.h"
+/* decoder_config.c - what a GGUF file's metadata says about a model of a family of the table in
+ * decoder_families.c. Facts about families: docs/formats/gguf.md. */
+#include "decoder_family.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
-
-typedef struct family {
-    const char *name; /* general.architecture */
-    bool interleaved, post_norms, embed_scale /* sqrt(D) */, alternate_window /* on layers 0, 2, 4, ... */;
-    asc_qk_norm qk_norm;
-    asc_mlp_act act;
-} family;
-
-static const family families[] = {
-    {.name = "llama", .interleaved = true, .act = ASC_MLP_SILU},
-    {.name = "qwen2", .act = ASC_MLP_SILU},
-    {.name = "qwen3", .qk_norm = ASC_QK_NORM_HEAD, .act = ASC_MLP_SILU},
-    {.name = "gemma2",
-     .post_norms = true,
-     .embed_scale = true,
-     .alternate_window = true,
-     .act = ASC_MLP_GELU_TANH},
-};
-
-static const family *family_find(asc_view name) {
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        if (asc_view_eqs(name, families[i].name)) return &families[i];
-    }
-    return NULL;
-}
-
-const char *asc_family_names(void) { return "llama, qwen2, qwen3, gemma2"; }
 
 void asc_decoder_config_deinit(asc_ctx *ctx, asc_decoder_config *c) {
     asc_free(ctx, c->plan);
@@ -78,17 +51,17 @@ static asc_status number(meta *m, const char *suffix, double fallback, double lo
     return ASC_OK;
 }
 
-static asc_status rope_config(meta *m, asc_decoder_config *c) {
-    asc_rope_config *r = &c->rope[0];
+/* A number that stands for itself, or 0 when absent. */
+static asc_status factor(meta *m, const char *suffix, double *out) {
+    return number(m, suffix, 0.0, 0.0, 1e9, out);
+}
+
+/* How the frequencies of rope 0 are stretched. */
+static asc_status rope_scaling(meta *m, asc_decoder_config *c, asc_rope_config *r) {
     asc_view type;
-    double legacy;
+    double legacy, stretch;
     int64_t original;
     asc_status st = ASC_OK;
-    ASC_TRY(count(m, "rope.dimension_count", (uint64_t)c->head_dim, (uint64_t)c->head_dim, &r->n_rot));
-    if (r->n_rot % 2 != 0)
-        return ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %s.rope.dimension_count is %lld, not even",
-                        asc_gguf_name(m->g), m->arch, (long long)r->n_rot);
-    ASC_TRY(number(m, "rope.freq_base", 10000.0, 1.000001, 1e12, &r->base));
     ASC_TRY(asc_gguf_get_str_or(m->ctx, m->g, key_of(m, "rope.scaling.type"), asc_view_of("none"), &type));
     ASC_TRY(number(m, "rope.scale_linear", 1.0, 1e-3, 1e6, &legacy));
     r->factor = legacy;
@@ -96,39 +69,84 @@ static asc_status rope_config(meta *m, asc_decoder_config *c) {
     if (asc_view_eqs(type, "linear") || asc_view_eqs(type, "yarn")) {
         r->scaling = asc_view_eqs(type, "yarn") ? ASC_ROPE_YARN : ASC_ROPE_LINEAR;
         ASC_TRY(number(m, "rope.scaling.factor", legacy, 1e-3, 1e6, &r->factor));
-    } else if (!asc_view_eqs(type, "none")) {
+    } else if (!asc_view_eqs(type, "none") && !asc_view_eqs(type, "longrope")) {
         asc_view t = asc_view_cut(type, 40);
         ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED, "'%s': rope scaling '" ASC_VIEW_FMT "' is not supported",
                  asc_gguf_name(m->g), ASC_VIEW_ARG(t));
-        return asc_hint(m->ctx, "supported: none, linear, yarn, and llama3 as rope_freqs.weight");
+        return asc_hint(m->ctx, "supported: none, linear, yarn, longrope, and llama3 as rope_freqs.weight");
     }
     ASC_TRY(
         count(m, "rope.scaling.original_context_length", (uint64_t)c->context, (uint64_t)1 << 40, &original));
     r->original_context = (double)original;
     ASC_TRY(number(m, "rope.scaling.yarn_beta_fast", 32.0, 1e-6, 1e6, &r->beta_fast));
     ASC_TRY(number(m, "rope.scaling.yarn_beta_slow", 1.0, 1e-6, 1e6, &r->beta_slow));
-    ASC_TRY(number(m, "rope.scaling.attn_factor", 1.0, 1e-6, 1e6, &r->attn_factor));
+    ASC_TRY(number(m, "rope.scaling.attn_factor", 1.0, 1e-6, 1e6, &stretch));
+    r->attn_factor = stretch;
+    if (r->scaling != ASC_ROPE_YARN) r->long_mscale = stretch; /* longrope: the same at any length */
 done:
     return st;
 }
 
-/* Features that these families can have in a file and that would change every number if ignored. */
-static asc_status refuse_unknown(meta *m) {
-    static const char *const counts[] = {"expert_count", "expert_used_count"};
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        uint64_t v;
-        asc_status st = asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, counts[i]), 0, &v);
-        if (st != ASC_OK) return st;
-        if (v > 0)
-            return ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED,
-                            "'%s': %s is %llu: mixture-of-experts models are not supported",
-                            asc_gguf_name(m->g), m->key, (unsigned long long)v);
+static asc_status rope_config(meta *m, const asc_family *f, asc_decoder_config *c) {
+    asc_rope_config *r = &c->rope[0];
+    asc_status st = ASC_OK;
+    c->n_ropes = 1;
+    ASC_TRY(count(m, "rope.dimension_count", (uint64_t)c->head_dim, (uint64_t)c->head_dim, &r->n_rot));
+    if (r->n_rot % 2 != 0)
+        return ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %s.rope.dimension_count is %lld, not even",
+                        asc_gguf_name(m->g), m->arch, (long long)r->n_rot);
+    ASC_TRY(number(m, "rope.freq_base", 10000.0, 1.000001, 1e12, &r->base));
+    ASC_TRY(rope_scaling(m, c, r));
+    if (f->local_rope) {
+        double base = f->local_rope_base > 0.0 ? f->local_rope_base : r->base;
+        c->rope[1] = (asc_rope_config){
+            .n_rot = r->n_rot, .factor = 1.0, .attn_factor = 1.0, .original_context = r->original_context};
+        ASC_TRY(number(m, "rope.freq_base_swa", base, 1.000001, 1e12, &c->rope[1].base));
+        c->n_ropes = 2;
     }
-    double v;
-    asc_status st = asc_gguf_get_f64_or(m->ctx, m->g, key_of(m, "attention.clamp_kqv"), 0.0, &v);
-    if (st == ASC_OK && (v > 0.0 || v < 0.0))
-        st = ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED, "'%s': %s is not supported", asc_gguf_name(m->g), m->key);
+done:
     return st;
+}
+
+/* Features that a file of these families can ask for and that would change every number if ignored: the key
+ * may be absent or have the value that means "not used". */
+static asc_status refuse_unknown(meta *m) {
+    static const struct {
+        const char *suffix;
+        double off, also_off;
+    } keys[] = {
+        {"attention.clamp_kqv", 0, 0},
+        {"attention.max_alibi_bias", 0, 0},
+        {"attention.output_scale", 0, 0},
+        {"attention.temperature_scale", 0, 0},
+        {"attention.temperature_length", 0, 0},
+        {"attention.kv_lora_rank", 0, 0},
+        {"expert_shared_count", 0, 0},
+        {"expert_shared_feed_forward_length", 0, 0},
+        {"expert_group_count", 0, 1},
+        {"expert_gating_func", 0, 1 /* softmax */},
+        {"expert_weights_scale", 0, 1},
+        {"router_logit_softcapping", 0, 0},
+        {"nextn_predict_layers", 0, 0},
+        {"n_deepstack_layers", 0, 0},
+        {"rope.scaling.yarn_log_multiplier", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const asc_gguf_kv *kv = asc_gguf_kv_find(m->g, key_of(m, keys[i].suffix));
+        if (kv == NULL) continue;
+        double v = kv->is_array ? (double)NAN : asc_gguf_num_at(kv->values, 0);
+        if (fabs(v - keys[i].off) < 1e-9 || fabs(v - keys[i].also_off) < 1e-9) continue;
+        ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED, "'%s': %s is not supported (its value is %g)",
+                 asc_gguf_name(m->g), m->key, v);
+        return asc_hint(m->ctx, "ignoring it would change the numbers; this variant of the architecture is "
+                                "not supported");
+    }
+    bool causal = true;
+    asc_status st = asc_gguf_get_bool_or(m->ctx, m->g, key_of(m, "attention.causal"), true, &causal);
+    if (st != ASC_OK || causal) return st;
+    return ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED,
+                    "'%s': %s is false: a model that is not causal generates no text", asc_gguf_name(m->g),
+                    m->key);
 }
 
 static asc_status vocab_size(meta *m, asc_decoder_config *c) {
@@ -140,14 +158,102 @@ static asc_status vocab_size(meta *m, asc_decoder_config *c) {
     return ASC_OK;
 }
 
+/* Which layers have the window, no rotary embedding, experts. */
+static asc_status layer_plans(meta *m, const asc_family *f, asc_decoder_config *c) {
+    asc_status st = ASC_OK;
+    uint64_t win = 0, period = (uint64_t)f->local_of, dense;
+    asc_gguf_array pattern = {0};
+    const asc_gguf_kv *kv = asc_gguf_kv_find(m->g, key_of(m, "attention.sliding_window_pattern"));
+    if (kv != NULL && kv->is_array) {
+        ASC_TRY(asc_gguf_get_array(m->ctx, m->g, m->key,
+                                   kv->values.type == ASC_GGUF_BOOL ? ASC_GGUF_BOOLS : ASC_GGUF_INTEGERS,
+                                   &pattern));
+        if (pattern.count < (size_t)c->n_layers)
+            return ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %s has %zu entries for %lld layers",
+                            asc_gguf_name(m->g), m->key, pattern.count, (long long)c->n_layers);
+    } else {
+        ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, m->key, period, &period));
+    }
+    ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "attention.sliding_window"), 0, &win));
+    ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "leading_dense_block_count"), 0, &dense));
+    c->plan = asc_calloc(m->ctx, ASC_MEM_WEIGHTS, (size_t)c->n_layers, sizeof *c->plan);
+    if (c->plan == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (int64_t l = 0; l < c->n_layers; l++) {
+        asc_layer_plan *p = &c->plan[l];
+        bool local = pattern.count > 0 ? asc_gguf_int_at(pattern, (size_t)l) != 0
+                     : period > 0      ? (uint64_t)l % period < period - 1
+                                       : true;
+        local = local && win > 0;
+        /* a window of at least the context hides nothing, but the layer is still a local one */
+        p->window = local && win < (uint64_t)c->context ? (int64_t)win : 0;
+        p->rope = local && f->local_rope ? 1 : 0;
+        if ((f->nope_full && !local) || (f->nope_of > 0 && (l + 1) % f->nope_of == 0)) p->rope = ASC_ROPE_OFF;
+        p->moe = c->n_experts > 0 && (uint64_t)l >= dense;
+    }
+done:
+    return st;
+}
+
+static asc_status experts(meta *m, const asc_family *f, asc_decoder_config *c) {
+    uint64_t n = 0;
+    asc_status st = ASC_OK;
+    ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "expert_count"), 0, &n));
+    if (n == 0 && !f->experts) return ASC_OK;
+    ASC_TRY(count(m, "expert_count", 0, 65536, &c->n_experts));
+    ASC_TRY(count(m, "expert_used_count", 0, (uint64_t)c->n_experts, &c->n_experts_used));
+    ASC_TRY(count(m, "expert_feed_forward_length", (uint64_t)c->d_ff, 1 << 24, &c->d_expert));
+    /* both families of these files normalise the chosen weights, and older files do not say so */
+    ASC_TRY(asc_gguf_get_bool_or(m->ctx, m->g, key_of(m, "expert_weights_norm"), true, &c->norm_top_k));
+done:
+    return st;
+}
+
+static asc_status head_sizes(meta *m, const asc_family *f, asc_decoder_config *c) {
+    asc_status st = ASC_OK;
+    int64_t vl;
+    ASC_TRY(count(m, "attention.head_count", 0, 1 << 16, &c->n_heads));
+    ASC_TRY(count(m, "attention.head_count_kv", (uint64_t)c->n_heads, (uint64_t)c->n_heads, &c->n_kv));
+    ASC_TRY(count(m, "attention.key_length",
+                  c->d_model >= c->n_heads ? (uint64_t)(c->d_model / c->n_heads) : 1, 1 << 16, &c->head_dim));
+    ASC_TRY(count(m, "attention.value_length", (uint64_t)c->head_dim, 1 << 16, &vl));
+    if (c->n_heads % c->n_kv != 0)
+        return ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %lld heads are not a multiple of %lld key heads",
+                        asc_gguf_name(m->g), (long long)c->n_heads, (long long)c->n_kv);
+    if (c->head_dim != vl)
+        return ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED,
+                        "'%s': keys of %lld and values of %lld columns are not supported",
+                        asc_gguf_name(m->g), (long long)c->head_dim, (long long)vl);
+    ASC_TRY(factor(m, "attention.scale", &c->attn_scale));
+    if (!(c->attn_scale > 0.0)) {
+        bool wide = c->n_layers == f->wide_scale_layers;
+        c->attn_scale = 1.0 / sqrt(wide ? (double)c->d_model / (double)c->n_heads : (double)c->head_dim);
+    }
+done:
+    return st;
+}
+
+/* What the table says alone. */
+static asc_decoder_config of_family(const asc_family *f) {
+    return (asc_decoder_config){.architecture = f->name,
+                                .norm = f->layer_norm ? ASC_NORM_LAYER : ASC_NORM_RMS,
+                                .block = f->parallel ? ASC_BLOCK_PARALLEL : ASC_BLOCK_SERIAL,
+                                .pre_norms = !f->no_pre_norms,
+                                .post_norms = f->post_norms,
+                                .qk_norm = f->qk_norm,
+                                .positions =
+                                    f->learned_positions ? ASC_POSITIONS_LEARNED : ASC_POSITIONS_ROTARY,
+                                .rope_interleaved = f->interleaved,
+                                .act = f->act,
+                                .gated = !f->plain_mlp};
+}
+
 asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_config *out) {
     asc_status st = ASC_OK;
     asc_view arch;
     asc_decoder_config c = {0};
     meta m = {.ctx = ctx, .g = g};
-    int64_t kl, vl, win = 0;
     ASC_TRY(asc_gguf_get_str(ctx, g, "general.architecture", &arch));
-    const family *f = family_find(arch);
+    const asc_family *f = asc_family_find(arch);
     if (f == NULL) {
         asc_view a = asc_view_cut(arch, 60);
         ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "'%s': architecture '" ASC_VIEW_FMT "' is not supported",
@@ -155,51 +261,32 @@ asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_co
         return asc_hint(ctx, "supported architectures: %s", asc_family_names());
     }
     m.arch = f->name;
-    c.architecture = f->name;
-    c.rope_interleaved = f->interleaved;
-    c.pre_norms = true;
-    c.post_norms = f->post_norms;
-    c.qk_norm = f->qk_norm;
-    c.act = f->act;
-    c.gated = true;
-    c.n_ropes = 1;
+    c = of_family(f);
     ASC_TRY(refuse_unknown(&m));
     ASC_TRY(count(&m, "block_count", 0, 4096, &c.n_layers));
     ASC_TRY(count(&m, "embedding_length", 0, 1 << 20, &c.d_model));
-    ASC_TRY(count(&m, "feed_forward_length", 0, 1 << 24, &c.d_ff));
+    ASC_TRY(count(&m, "feed_forward_length", f->experts ? (uint64_t)1 : 0, 1 << 24, &c.d_ff));
     ASC_TRY(count(&m, "context_length", 0, (uint64_t)1 << 40, &c.context));
-    ASC_TRY(count(&m, "attention.head_count", 0, 1 << 16, &c.n_heads));
-    ASC_TRY(count(&m, "attention.head_count_kv", (uint64_t)c.n_heads, (uint64_t)c.n_heads, &c.n_kv));
-    ASC_TRY(count(&m, "attention.key_length", c.d_model >= c.n_heads ? (uint64_t)(c.d_model / c.n_heads) : 1,
-                  1 << 16, &kl));
-    ASC_TRY(count(&m, "attention.value_length", (uint64_t)kl, 1 << 16, &vl));
-    if (c.n_heads % c.n_kv != 0)
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s': %lld heads are not a multiple of %lld key heads",
-                        asc_gguf_name(g), (long long)c.n_heads, (long long)c.n_kv);
-    if (kl != vl)
-        return ASC_FAIL(ctx, ASC_UNIMPLEMENTED,
-                        "'%s': keys of %lld and values of %lld columns are not supported", asc_gguf_name(g),
-                        (long long)kl, (long long)vl);
-    c.head_dim = kl;
-    c.attn_scale = 1.0 / sqrt((double)c.head_dim);
-    ASC_TRY(number(&m, "attention.layer_norm_rms_epsilon", (double)NAN, 0.0, 1.0, &c.eps));
+    ASC_TRY(head_sizes(&m, f, &c));
+    ASC_TRY(experts(&m, f, &c));
+    ASC_TRY(number(&m, f->layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon",
+                   (double)NAN, 0.0, 1.0, &c.eps));
     ASC_TRY(number(&m, "attn_logit_softcapping", 0.0, 0.0, 1e6, &c.attn_cap));
     ASC_TRY(number(&m, "final_logit_softcapping", 0.0, 0.0, 1e6, &c.final_cap));
-    if (asc_gguf_kv_find(g, key_of(&m, "attention.sliding_window")) != NULL) {
-        uint64_t w;
-        ASC_TRY(asc_gguf_get_u64(ctx, g, key_of(&m, "attention.sliding_window"), &w));
-        win = w > (uint64_t)c.context ? 0 : (int64_t)w; /* 0 and more than the context both mean: no window */
-    }
-    ASC_TRY(rope_config(&m, &c));
-    ASC_TRY(vocab_size(&m, &c));
+    bool parallel = f->parallel;
+    ASC_TRY(asc_gguf_get_bool_or(ctx, g, key_of(&m, "use_parallel_residual"), parallel, &parallel));
+    c.block = parallel ? ASC_BLOCK_PARALLEL : ASC_BLOCK_SERIAL;
+    ASC_TRY(factor(&m, "embedding_scale", &c.embed_scale));
+    ASC_TRY(factor(&m, "residual_scale", &c.residual_scale));
+    ASC_TRY(factor(&m, "logit_scale", &c.logit_scale));
+    if (f->logits_divided && c.logit_scale > 0.0) c.logit_scale = 1.0 / c.logit_scale;
     if (f->embed_scale) c.embed_scale = sqrt((double)c.d_model);
-    c.plan = asc_calloc(ctx, ASC_MEM_WEIGHTS, (size_t)c.n_layers, sizeof *c.plan);
-    if (c.plan == NULL) {
-        st = ASC_RESOURCE_EXHAUSTED;
-        goto done;
-    }
-    for (int64_t l = 0; l < c.n_layers; l++) c.plan[l].window = f->alternate_window && l % 2 == 1 ? 0 : win;
+    if (!f->learned_positions) ASC_TRY(rope_config(&m, f, &c));
+    ASC_TRY(vocab_size(&m, &c));
+    ASC_TRY(layer_plans(&m, f, &c));
     *out = c;
+    return ASC_OK;
 done:
+    asc_decoder_config_deinit(ctx, &c);
     return st;
 }

@@ -1,23 +1,13 @@
-/* decoder_weights.c - binds the tensors of a GGUF file to a decoder. Every tensor is checked for its shape
+/* decoder_weights.c - binds the tensors of a model file to a decoder. Every tensor is checked for its shape
  * and must be used: one that the family does not know would change the numbers silently, so it is refused by
  * name. */
-#include "decoder.h"
+#include "decoder_bind.h"
 #include "exec.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
 
-typedef struct binder {
-    asc_ctx *ctx;
-    const asc_weights *g;
-    asc_decoder *d;
-    bool expand;
-    asc_status st;
-    bool *used; /* by tensor index */
-    int64_t layer;
-} binder;
-
-static asc_tensor *own(binder *b, asc_tensor *t) {
+asc_tensor *asc_bind_own(asc_binder *b, asc_tensor *t) {
     asc_decoder *d = b->d;
     if (asc_tensor_poisoned(t)) {
         b->st = asc_graph_take_error(asc_graph_of(b->ctx));
@@ -31,77 +21,175 @@ static asc_tensor *own(binder *b, asc_tensor *t) {
     return t;
 }
 
-/* Only layouts the kernels read: matrices in any type that expands, vectors in f32. */
-static asc_status check_type(binder *b, const asc_weight *t) {
-    asc_view n = asc_view_cut(t->name, 100);
-    if (t->rank == 1 ? t->dtype == ASC_DTYPE_F32 : asc_dtype_expand(t->dtype) != NULL) return ASC_OK;
-    return ASC_FAIL(b->ctx, ASC_UNIMPLEMENTED,
-                    "'%s': tensor " ASC_VIEW_FMT " is stored as %s, which is not supported here", b->g->path,
-                    ASC_VIEW_ARG(n), asc_dtype_of(t->dtype)->name);
-}
-
-/* rows == 0: a vector of cols. Returns NULL when optional and absent, or after an error. */
-static asc_tensor *bind(binder *b, const char *name, bool required, int64_t rows, int64_t cols) {
-    if (b->st != ASC_OK) return NULL;
+/* NULL when optional and absent, or after an error; otherwise the tensor is marked as used. */
+const asc_weight *asc_bind_find(asc_binder *b, const char *name, bool required) {
     char full[160];
+    if (b->st != ASC_OK) return NULL;
     if (b->layer >= 0) {
         snprintf(full, sizeof full, "blk.%lld.%s", (long long)b->layer, name);
     } else {
         snprintf(full, sizeof full, "%s", name);
     }
     const asc_weight *t = asc_weights_find(b->g, full);
-    if (t == NULL) {
-        if (required) {
-            b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT, "'%s': tensor %s is missing", b->g->path, full);
-            asc_hint(b->ctx, "the file is incomplete or not a %s model", b->d->cfg.architecture);
-        }
-        return NULL;
+    if (t != NULL) {
+        b->used[t - b->g->v] = true;
+    } else if (required) {
+        b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT, "'%s': tensor %s is missing", b->g->path, full);
+        asc_hint(b->ctx, "the file is incomplete or not a %s model", b->d->cfg.architecture);
     }
-    b->used[t - b->g->v] = true;
-    if ((b->st = check_type(b, t)) != ASC_OK) return NULL;
-    bool ok = rows == 0 ? t->rank == 1 && t->dims[0] == cols
-                        : t->rank == 2 && t->dims[0] == rows && t->dims[1] == cols;
-    asc_shape shape = {.rank = t->rank};
-    for (int i = 0; i < t->rank; i++) shape.dims[i] = t->dims[i];
-    if (!ok) {
-        char text[128];
+    return t;
+}
+
+static bool has(asc_binder *b, const char *name) {
+    char full[160];
+    snprintf(full, sizeof full, "blk.%lld.%s", (long long)b->layer, name);
+    return asc_weights_find(b->g, full) != NULL;
+}
+
+/* Refuses t unless it has this shape (innermost sizes of 0 are not there) and a type that expands to f32. */
+static bool fits(asc_binder *b, const asc_weight *t, asc_shape want) {
+    asc_shape have = {.rank = t->rank};
+    char text[2][128];
+    asc_view n = asc_view_cut(t->name, 100);
+    for (int i = 0; i < t->rank; i++) have.dims[i] = t->dims[i];
+    if (!asc_shape_eq(&have, &want)) {
         b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT,
-                         "'%s': tensor %s has shape %s; the metadata asks for [%lld%s%lld]", b->g->path, full,
-                         asc_shape_text(&shape, text), (long long)(rows > 0 ? rows : cols),
-                         rows > 0 ? "," : "", (long long)(rows > 0 ? cols : 0));
-        return NULL;
+                         "'%s': tensor " ASC_VIEW_FMT " has shape %s; the metadata asks for %s", b->g->path,
+                         ASC_VIEW_ARG(n), asc_shape_text(&have, text[0]), asc_shape_text(&want, text[1]));
+    } else if (asc_dtype_expand(t->dtype) == NULL) {
+        b->st = ASC_FAIL(b->ctx, ASC_UNIMPLEMENTED,
+                         "'%s': tensor " ASC_VIEW_FMT " is stored as %s, which is not supported here",
+                         b->g->path, ASC_VIEW_ARG(n), asc_dtype_of(t->dtype)->name);
+    } else if (t->transposed && asc_dtype_of(t->dtype)->block_elems > 1) {
+        b->st =
+            ASC_FAIL(b->ctx, ASC_UNIMPLEMENTED,
+                     "'%s': tensor " ASC_VIEW_FMT " is stored as %s by columns, which is not supported here",
+                     b->g->path, ASC_VIEW_ARG(n), asc_dtype_of(t->dtype)->name);
     }
-    asc_tensor *w = asc_from_stored(b->ctx, t->dtype, shape, t->data);
-    if (b->expand && t->rank == 2 && t->dtype != ASC_DTYPE_F32) {
+    return b->st == ASC_OK;
+}
+
+/* A matrix or a stack of matrices over the elements where they lie; expanded once if the caller wants that.
+ */
+static asc_tensor *stored(asc_binder *b, asc_dtype dtype, asc_shape shape, const void *data) {
+    asc_tensor *w = asc_from_stored(b->ctx, dtype, shape, data);
+    if (b->expand && dtype != ASC_DTYPE_F32) {
         w = asc_cast(b->ctx, w, ASC_DTYPE_F32);
         if ((b->st = asc_run(b->ctx, &w, 1)) != ASC_OK) return NULL;
         asc_tensor_detach(w);
     }
-    return own(b, w);
+    return asc_bind_own(b, w);
 }
 
-static asc_norm bind_norm(binder *b, const char *name, bool wanted, int64_t cols) {
+/* Rows first .. first + rows - 1 of a matrix [all,cols] that is not transposed, without a copy. */
+static asc_tensor *rows_of(asc_binder *b, const asc_weight *t, int64_t all, int64_t cols, int64_t first,
+                           int64_t rows) {
+    size_t skip = 0;
+    if (!fits(b, t, ASC_SHAPE(all, cols)) || !asc_dtype_bytes(t->dtype, first * cols, &skip)) return NULL;
+    return stored(b, t->dtype, ASC_SHAPE(rows, cols), (const char *)t->data + skip);
+}
+
+/* Small parameters are kept as f32 (f64 on the reference device), each plus `add`: files hold them in f32,
+ * f16 or bf16. */
+static asc_tensor *vector_part(asc_binder *b, const asc_weight *t, int64_t all, int64_t first, int64_t n,
+                               double add) {
+    if (t == NULL || !fits(b, t, ASC_SHAPE(all))) return NULL;
+    if (t->dtype == ASC_DTYPE_F32 && !(add > 0.0))
+        return asc_bind_own(b,
+                            asc_from_stored(b->ctx, t->dtype, ASC_SHAPE(n), (const float *)t->data + first));
+    float *f = asc_calloc(b->ctx, ASC_MEM_WEIGHTS, (size_t)all, sizeof *f);
+    double *v = asc_calloc(b->ctx, ASC_MEM_WEIGHTS, (size_t)n, sizeof *v);
+    asc_tensor *out = NULL;
+    if (f == NULL || v == NULL) {
+        b->st = ASC_RESOURCE_EXHAUSTED;
+    } else {
+        asc_dtype_expand(t->dtype)(t->data, f, all);
+        for (int64_t i = 0; i < n; i++) v[i] = (double)f[first + i] + add;
+        out = asc_bind_own(b, asc_from_f64(b->ctx, ASC_SHAPE(n), v));
+    }
+    asc_free(b->ctx, f);
+    asc_free(b->ctx, v);
+    return out;
+}
+
+asc_tensor *asc_bind_vector(asc_binder *b, const char *name, bool required, int64_t n, double add) {
+    return vector_part(b, asc_bind_find(b, name, required), n, 0, n, add);
+}
+
+static asc_tensor *bind_matrix(asc_binder *b, const char *name, bool required, int64_t rows, int64_t cols) {
+    const asc_weight *t = asc_bind_find(b, name, required);
+    return t != NULL ? rows_of(b, t, rows, cols, 0, rows) : NULL;
+}
+
+static asc_tensor *zeros(asc_binder *b, int64_t n) {
+    double *v = asc_calloc(b->ctx, ASC_MEM_GENERAL, (size_t)n, sizeof *v);
+    if (v == NULL) {
+        b->st = ASC_RESOURCE_EXHAUSTED;
+        return NULL;
+    }
+    asc_tensor *t = asc_bind_own(b, asc_from_f64(b->ctx, ASC_SHAPE(n), v));
+    asc_free(b->ctx, v);
+    return t;
+}
+
+static asc_norm bind_norm(asc_binder *b, const char *name, bool wanted, int64_t cols) {
     char bias[64], weight[64];
     asc_norm n = {0};
     if (!wanted) return n;
     snprintf(weight, sizeof weight, "%s.weight", name);
     snprintf(bias, sizeof bias, "%s.bias", name);
-    n.w = bind(b, weight, true, 0, cols);
-    if (b->d->cfg.norm == ASC_NORM_LAYER) n.b = bind(b, bias, true, 0, cols);
+    n.w = asc_bind_vector(b, weight, true, cols, b->d->cfg.norm_plus_one ? 1.0 : 0.0);
+    if (b->d->cfg.norm != ASC_NORM_LAYER) return n;
+    n.b = asc_bind_vector(b, bias, false, cols, 0.0);
+    if (n.b != NULL) b->d->has_bias = true;
+    if (n.b == NULL && b->st == ASC_OK) n.b = zeros(b, cols); /* Cohere's have none; the op wants one */
     return n;
 }
 
-static asc_proj bind_proj(binder *b, const char *name, bool required, int64_t out, int64_t in) {
-    char bias[64], weight[64];
-    snprintf(weight, sizeof weight, "%s.weight", name);
+static void bind_bias(asc_binder *b, const char *name, int64_t n, asc_proj *p) {
+    char bias[64];
     snprintf(bias, sizeof bias, "%s.bias", name);
-    asc_proj p = {.w = bind(b, weight, required, out, in)};
-    if (p.w != NULL) p.b = bind(b, bias, false, 0, out);
-    if (p.b != NULL) b->d->has_bias = true;
+    if (p->w != NULL) p->b = asc_bind_vector(b, bias, false, n, 0.0);
+    if (p->b != NULL) b->d->has_bias = true;
+}
+
+static asc_proj bind_proj(asc_binder *b, const char *name, bool required, int64_t out, int64_t in) {
+    char weight[64];
+    snprintf(weight, sizeof weight, "%s.weight", name);
+    const asc_weight *t = asc_bind_find(b, weight, required);
+    asc_proj p = {.transposed = t != NULL && t->transposed};
+    if (t == NULL) return p;
+    p.w = p.transposed ? rows_of(b, t, in, out, 0, in) : rows_of(b, t, out, in, 0, out);
+    bind_bias(b, name, out, &p);
     return p;
 }
 
-static void bind_layer(binder *b, asc_layer *l) {
+/* gate and up of one file tensor [2F,D], the gate's rows first (Phi-3). */
+static void cut_gate(asc_binder *b, asc_layer *l) {
+    const asc_decoder_config *c = &b->d->cfg;
+    const asc_weight *t = asc_bind_find(b, "ffn_up.weight", true);
+    if (t == NULL) return;
+    l->gate.w = rows_of(b, t, 2 * c->d_ff, c->d_model, 0, c->d_ff);
+    if (b->st == ASC_OK) l->up.w = rows_of(b, t, 2 * c->d_ff, c->d_model, c->d_ff, c->d_ff);
+    t = asc_bind_find(b, "ffn_up.bias", false);
+    l->gate.b = vector_part(b, t, 2 * c->d_ff, 0, c->d_ff, 0.0);
+    l->up.b = vector_part(b, t, 2 * c->d_ff, c->d_ff, c->d_ff, 0.0);
+    if (l->up.b != NULL) b->d->has_bias = true;
+}
+
+static void bind_mlp(asc_binder *b, asc_layer *l) {
+    const asc_decoder_config *c = &b->d->cfg;
+    int64_t d = c->d_model;
+    if (c->gated) l->gate = bind_proj(b, "ffn_gate", false, c->d_ff, d);
+    if (c->gated && l->gate.w == NULL && b->st == ASC_OK) {
+        cut_gate(b, l);
+    } else {
+        l->up = bind_proj(b, "ffn_up", true, c->d_ff, d);
+    }
+    l->down = bind_proj(b, "ffn_down", true, d, c->d_ff);
+}
+
+static void bind_layer(asc_binder *b, asc_layer *l) {
     const asc_decoder_config *c = &b->d->cfg;
     int64_t dq = c->n_heads * c->head_dim, dk = c->n_kv * c->head_dim, d = c->d_model;
     bool head = c->qk_norm == ASC_QK_NORM_HEAD, any = c->qk_norm != ASC_QK_NORM_NONE;
@@ -115,52 +203,15 @@ static void bind_layer(binder *b, asc_layer *l) {
     l->q_norm = bind_norm(b, "attn_q_norm", any, head ? c->head_dim : dq);
     l->k_norm = bind_norm(b, "attn_k_norm", any, head ? c->head_dim : dk);
     l->o = bind_proj(b, "attn_output", true, d, dq);
-    l->ffn_norm = bind_norm(b, "ffn_norm", c->pre_norms, d);
-    if (c->gated) l->gate = bind_proj(b, "ffn_gate", true, c->d_ff, d);
-    l->up = bind_proj(b, "ffn_up", true, c->d_ff, d);
-    l->down = bind_proj(b, "ffn_down", true, d, c->d_ff);
+    /* a parallel block may have one norm for both halves (Cohere) */
+    bool two = c->pre_norms && (c->block == ASC_BLOCK_SERIAL || has(b, "ffn_norm.weight"));
+    l->ffn_norm = bind_norm(b, "ffn_norm", two, d);
+    bind_mlp(b, l);
     l->attn_post_norm = bind_norm(b, "post_attention_norm", c->post_norms, d);
     l->ffn_post_norm = bind_norm(b, "post_ffw_norm", c->post_norms, d);
 }
 
-static void bind_rope(binder *b) {
-    asc_decoder *d = b->d;
-    const asc_rope_config *rope = &d->cfg.rope[0];
-    int64_t half = rope->n_rot / 2;
-    if (b->st != ASC_OK) return;
-    double *f = asc_calloc(b->ctx, ASC_MEM_WEIGHTS, (size_t)half * 2, sizeof *f);
-    if (f == NULL) {
-        b->st = ASC_RESOURCE_EXHAUSTED;
-        return;
-    }
-    const double *divide = rope->divide;
-    const asc_weight *t = asc_weights_find(b->g, "rope_freqs.weight");
-    if (t != NULL && bind(b, "rope_freqs.weight", true, 0, half) != NULL) {
-        for (int64_t i = 0; i < half; i++) f[half + i] = (double)((const float *)t->data)[i];
-        divide = f + half;
-    }
-    for (int64_t i = 0; divide != NULL && i < half; i++) {
-        if (divide[i] > 0.0) continue;
-        b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT,
-                         "'%s': rope_freqs.weight[%lld] is %g; expected more than 0", b->g->path,
-                         (long long)i, divide[i]);
-    }
-    if (b->st == ASC_OK) {
-        asc_rope_frequencies(rope, divide, f, &d->mscale[0]);
-        for (int64_t i = 0; i < half && b->st == ASC_OK;
-             i++) { /* an angle must stay a number at any position */
-            if (isfinite((float)(f[i] * (double)d->cfg.context))) continue;
-            b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT,
-                             "'%s': the rotary frequency %lld is %g, too large for %lld positions "
-                             "(rope_freqs.weight, rope.freq_base, rope.scaling.factor)",
-                             b->g->path, (long long)i, f[i], (long long)d->cfg.context);
-        }
-    }
-    if (b->st == ASC_OK) d->inv_freq[0] = own(b, asc_from_f64(b->ctx, ASC_SHAPE(half), f));
-    asc_free(b->ctx, f);
-}
-
-static asc_status all_used(binder *b) {
+static asc_status all_used(asc_binder *b) {
     for (size_t i = 0; i < b->g->n; i++) {
         if (b->used[i]) continue;
         asc_view n = asc_view_cut(b->g->v[i].source, 100);
@@ -174,7 +225,7 @@ static asc_status all_used(binder *b) {
 }
 
 /* Labels of the layer's ops, for profiles, messages and precision by site. */
-static void name_layer(binder *b, asc_layer *w) {
+static void name_layer(asc_binder *b, asc_layer *w) {
     char text[64];
     snprintf(text, sizeof text, "blocks.%lld.attn", (long long)b->layer);
     w->attn_label = asc_label_intern(b->ctx, text);
@@ -188,17 +239,24 @@ asc_status asc_decoder_load(asc_ctx *ctx, const asc_weights *g, asc_decoder_conf
     *out = (asc_decoder){.ctx = ctx, .cfg = *take_cfg};
     asc_status st = ASC_OK;
     const asc_decoder_config *c = &out->cfg;
-    binder b = {.ctx = ctx, .g = g, .d = out, .expand = expand, .layer = -1};
+    asc_binder b = {.ctx = ctx, .g = g, .d = out, .expand = expand, .layer = -1};
     *take_cfg = (asc_decoder_config){0};
     b.used = asc_calloc(ctx, ASC_MEM_GENERAL, g->n + 1, sizeof *b.used);
     out->layers = asc_calloc(ctx, ASC_MEM_WEIGHTS, (size_t)c->n_layers, sizeof *out->layers);
     if (b.used == NULL || out->layers == NULL) b.st = ASC_RESOURCE_EXHAUSTED;
     asc_scope_begin(ctx); /* weights are held by `owned`, not by a scope */
-    out->embed = bind(&b, "token_embd.weight", true, c->n_vocab, c->d_model);
+    out->embed = bind_matrix(&b, "token_embd.weight", true, c->n_vocab, c->d_model);
+    if (c->positions == ASC_POSITIONS_LEARNED) {
+        out->pos_embed = bind_matrix(&b, "position_embd.weight", true, c->context, c->d_model);
+        out->has_bias = true; /* what is added to every token does not shrink with the embedding */
+    }
     out->out_norm = bind_norm(&b, "output_norm", true, c->d_model);
     out->head = bind_proj(&b, "output", false, c->n_vocab, c->d_model);
-    if (out->head.w == NULL) out->head.w = out->embed;
-    bind_rope(&b);
+    if (out->head.w == NULL) {
+        out->head.w = out->embed;
+        bind_bias(&b, "output", c->n_vocab, &out->head);
+    }
+    if (c->positions == ASC_POSITIONS_ROTARY) asc_bind_ropes(&b);
     for (int64_t l = 0; l < c->n_layers && b.st == ASC_OK; l++) {
         b.layer = l;
         bind_layer(&b, &out->layers[l]);

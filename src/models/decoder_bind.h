@@ -1,0 +1,27 @@
+/* decoder_bind.h - what the files that bind tensors to a decoder share. After an error st is set and every
+ * call does nothing. */
+#ifndef ASC_DECODER_BIND_H
+#define ASC_DECODER_BIND_H
+
+#include "decoder.h"
+
+typedef struct asc_binder {
+    asc_ctx *ctx;
+    const asc_weights *g;
+    asc_decoder *d;
+    bool expand; /* matrices become f32 once */
+    asc_status st;
+    bool *used;    /* by position in g->v */
+    int64_t layer; /* names get "blk.<layer>." in front; -1 = none */
+} asc_binder;
+
+/* NULL when optional and absent, or after an error; otherwise the tensor is marked as used. */
+const asc_weight *asc_bind_find(asc_binder *b, const char *name, bool required);
+/* A vector of n as f32, each element plus `add`; NULL when optional and absent, or after an error. */
+asc_tensor *asc_bind_vector(asc_binder *b, const char *name, bool required, int64_t n, double add);
+/* Makes t the decoder's; NULL after an error. */
+asc_tensor *asc_bind_own(asc_binder *b, asc_tensor *t);
+/* Frequencies of every rope of the config. */
+void asc_bind_ropes(asc_binder *b);
+
+#endif

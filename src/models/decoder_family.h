@@ -1,0 +1,33 @@
+/* decoder_family.h - what the name of an architecture says about a model and its file does not. */
+#ifndef ASC_DECODER_FAMILY_H
+#define ASC_DECODER_FAMILY_H
+
+#include "decoder.h"
+
+/* One row of the table in decoder_families.c. Zero means: as in llama, but for rotary pairs, which there are
+ * (2i, 2i+1) since the converter permutes rows. */
+typedef struct asc_family {
+    const char *name; /* general.architecture */
+    bool interleaved; /* rotary pairs (2i, 2i+1) */
+    bool no_pre_norms, post_norms;
+    bool embed_scale; /* sqrt(D) */
+    bool layer_norm;  /* with attention.layer_norm_epsilon */
+    bool plain_mlp;   /* not gated */
+    bool parallel;    /* blocks; use_parallel_residual overrules it */
+    bool learned_positions;
+    bool logits_divided;    /* by logit_scale, instead of multiplied (Granite) */
+    bool nope_full;         /* no rotary embedding on layers without a window (Cohere 2) */
+    bool local_rope;        /* layers with a window have a rotary embedding of their own */
+    bool experts;           /* must be there; elsewhere expert_count may be absent */
+    int local_of;           /* with a window: every n-th layer sees all, the others the window; 0 = all the
+                               window */
+    int nope_of;            /* every n-th layer has no rotary embedding; 0 = none */
+    int wide_scale_layers;  /* the size with this many layers scales by sqrt(D / H), not sqrt(head_dim) */
+    double local_rope_base; /* unless rope.freq_base_swa says; 0 = the model's base, without its scaling */
+    asc_qk_norm qk_norm;
+    asc_mlp_act act;
+} asc_family;
+
+const asc_family *asc_family_find(asc_view name); /* NULL when unknown */
+
+#endif
