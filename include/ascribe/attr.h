@@ -209,8 +209,9 @@ typedef struct asc_result {
     uint64_t tokens_run, tokens_plain; /* perturbed prompts: tokens computed; what running each from its start
                                           would have computed */
     /* encoders */
-    char *label, *versus_label; /* "" unless a class is explained */
-    char *second, *similar_to;  /* "" if none */
+    char *label, *versus_label;  /* "" unless a class is explained */
+    char *second, *similar_to;   /* "" if none */
+    char *top_labels[ASC_N_TOP]; /* classes of `top`, whose ids are their numbers; NULL for language models */
 } asc_result;
 
 /* Explains. On failure *out is NULL and the context holds the message. CANCELLED after asc_cancel. */

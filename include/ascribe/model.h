@@ -34,6 +34,7 @@ typedef struct asc_model_info {
     bool scale_free; /* RMS norms and no biases: the path from a zero baseline has no meaning
                         (docs/methods.md) */
     bool tied_head;
+    bool encoder; /* a text encoder: classes and embeddings, no next tokens */
 } asc_model_info;
 
 /* Opens a GGUF file, checks it and its tokenizer. Errors name file, key or tensor: NOT_FOUND,
@@ -57,6 +58,21 @@ ASC_API bool asc_model_site(const asc_model *m, size_t i, char *out, size_t out_
  * DATA_LOSS (weights hold NaN or infinity, the tensor is named), CANCELLED. */
 ASC_API ASC_MUST_USE asc_status asc_model_logits(asc_model *m, const int32_t *ids, size_t n, size_t n_rows,
                                                  float *out);
+
+/* ---- text encoders ---- */
+
+/* Classes of a classifier; 0 when it is none. A token classifier has them for each token. */
+ASC_API size_t asc_model_n_classes(const asc_model *m);
+ASC_API const char *asc_model_class_name(const asc_model *m, size_t i); /* NULL when i is past the last */
+/* Scores (logits) of the classes for one text with its special tokens: out is [classes], of a token
+ * classifier [n, classes]. types: of the tokens, NULL = all 0. Errors as asc_model_logits;
+ * FAILED_PRECONDITION when it is no classifier. */
+ASC_API ASC_MUST_USE asc_status asc_model_classify(asc_model *m, const int32_t *ids, const int32_t *types,
+                                                   size_t n, float *out);
+/* The embedding of a text, as the folder pools it (the mean over the tokens where it does not say), of length
+ * 1. */
+ASC_API size_t asc_model_embedding_width(const asc_model *m); /* 0: no encoder */
+ASC_API ASC_MUST_USE asc_status asc_model_embed_text(asc_model *m, const int32_t *ids, size_t n, double *out);
 
 /* Called for each new token with its id and log-probability; false stops. */
 typedef bool (*asc_on_token)(void *self, int32_t id, double logprob);

@@ -1,6 +1,7 @@
 /* answer.c - what is explained: the target tokens (given, or chosen by the model) and the model's own next
  * tokens. */
 #include "method.h"
+#include "target_encoder.h"
 #include "view.h"
 #include <math.h>
 #include <string.h>
@@ -89,7 +90,7 @@ static asc_status from_text(asc_job *j, asc_view text, const char *what, int32_t
 static asc_status by_generation(asc_job *j, size_t count) {
     asc_ctx *ctx = j->ctx;
     asc_result *r = j->r;
-    if (count > (size_t)j->m->decoder.cfg.context) count = (size_t)j->m->decoder.cfg.context;
+    if (count > (size_t)j->m->info.context_length) count = (size_t)j->m->info.context_length;
     int32_t *ids = asc_calloc(ctx, ASC_MEM_GENERAL, count + 1, sizeof *ids);
     size_t n = 0;
     if (ids == NULL) return ASC_RESOURCE_EXHAUSTED;
@@ -107,7 +108,7 @@ static asc_status by_generation(asc_job *j, size_t count) {
 static asc_status find_top(asc_job *j) {
     asc_ctx *ctx = j->ctx;
     asc_result *r = j->r;
-    size_t v = (size_t)j->m->decoder.cfg.n_vocab;
+    size_t v = (size_t)j->m->info.n_vocab;
     float *z = asc_calloc(ctx, ASC_MEM_SCRATCH, v, sizeof *z);
     if (z == NULL) return ASC_RESOURCE_EXHAUSTED;
     asc_status st = asc_model_logits(j->m, r->prompt_ids, r->n_prompt, 1, z);
@@ -136,6 +137,7 @@ asc_status asc_job_targets(asc_job *j) {
     const asc_request *q = j->req;
     asc_result *r = j->r;
     asc_status st = ASC_OK;
+    if (j->encoder != NULL) return asc_encoder_targets(j);
     if (!q->dry_run) ASC_TRY(find_top(j));
     if (q->target_ids != NULL) {
         ASC_TRY(asc_model_check_ids(j->m, q->target_ids, q->n_target_ids, "target"));
@@ -148,7 +150,7 @@ asc_status asc_job_targets(asc_job *j) {
         ASC_TRY(copy_ids(j, &r->top[0].id, 1, &r->target_ids, &r->n_target));
     } else { /* a price does not depend on which tokens they are; the model stops at its context */
         size_t n = q->generate > 0 ? q->generate : 1,
-               room = (size_t)j->m->decoder.cfg.context + 1 - r->n_prompt;
+               room = (size_t)j->m->info.context_length + 1 - r->n_prompt;
         if (n > room) n = room;
         r->target_ids = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *r->target_ids);
         if (r->target_ids == NULL) return ASC_RESOURCE_EXHAUSTED;
@@ -163,10 +165,10 @@ asc_status asc_job_targets(asc_job *j) {
     ASC_TRY(text_of(j, r->target_ids, r->n_target, &r->target, &r->target_len));
     ASC_TRY(text_of(j, r->versus_ids, r->n_versus, &r->versus, &r->versus_len));
     size_t longest = r->n_target > r->n_versus ? r->n_target : r->n_versus;
-    if ((uint64_t)(r->n_prompt + longest) > (uint64_t)j->m->decoder.cfg.context + 1) {
+    if ((uint64_t)(r->n_prompt + longest) > (uint64_t)j->m->info.context_length + 1) {
         ASC_FAIL(ctx, ASC_OUT_OF_RANGE,
                  "prompt and target together have %zu tokens; this model's context is %lld",
-                 r->n_prompt + longest, (long long)j->m->decoder.cfg.context);
+                 r->n_prompt + longest, (long long)j->m->info.context_length);
         st = asc_hint(ctx, "shorten the prompt or the target");
     }
 done:

@@ -251,7 +251,7 @@ static asc_status go(walk *w) {
     asc_status st = ASC_OK;
     w->n_ways = asc_job_answers(j, answers);
     w->b = w->x->shape.dims[0];
-    w->n_layers = j->m->decoder.cfg.n_layers;
+    w->n_layers = j->m->info.n_layers;
     w->at_site = j->site != ASC_SITE_EMBED;
     for (size_t k = 0; k < w->n_ways; k++) {
         w->ways[k].answer = answers[k];
@@ -298,7 +298,7 @@ asc_status asc_blockwise_price(asc_job *j, size_t b, size_t p, size_t keep_every
     walk w = {.j = j, .keep_every = (int64_t)keep_every, .pricing = true};
     asc_scope_begin(ctx);
     asc_price_begin(ctx);
-    w.x = asc_price_leaf(ctx, ASC_DTYPE_F32, ASC_SHAPE((int64_t)b, (int64_t)p, j->m->decoder.cfg.d_model));
+    w.x = asc_price_leaf(ctx, ASC_DTYPE_F32, ASC_SHAPE((int64_t)b, (int64_t)p, j->m->info.d_model));
     asc_status st = asc_tensor_poisoned(w.x) ? asc_graph_take_error(asc_graph_of(ctx)) : go(&w);
     deinit(&w);
     let_go(&w, &w.out_f);

@@ -88,7 +88,7 @@ static asc_status need_plain(asc_job *j, asc_pass_kind kind, asc_tensor *const *
 asc_status asc_job_need(asc_job *j, asc_pass_kind kind, size_t len, size_t b, size_t keep_every,
                         asc_price *out) {
     asc_ctx *ctx = j->ctx;
-    int64_t n = (int64_t)b, p = (int64_t)len, d = j->m->decoder.cfg.d_model;
+    int64_t n = (int64_t)b, p = (int64_t)len, d = j->m->info.d_model;
     asc_tensor *leaves[3];
     size_t held = 0;
     asc_scope_begin(ctx);
@@ -113,7 +113,7 @@ asc_status asc_job_need(asc_job *j, asc_pass_kind kind, size_t len, size_t b, si
 
 /* The smallest plan for one prompt over all ways to keep the blocks' inputs. */
 static asc_status least(asc_job *j, asc_pass_kind kind, size_t len, size_t *keep_every, size_t *bytes) {
-    size_t n_layers = (size_t)j->m->decoder.cfg.n_layers;
+    size_t n_layers = (size_t)j->m->info.n_layers;
     *bytes = SIZE_MAX;
     for (size_t k = 2; k < n_layers; k++) {
         asc_price p;
@@ -182,7 +182,7 @@ static asc_status choose(asc_job *j, asc_pass_kind kind, size_t len, size_t *kee
     asc_status st = asc_job_need(j, kind, len, 1, 0, &p);
     if (st != ASC_OK) return st;
     *bytes = smallest = total(&p);
-    if (*bytes <= room_of(j) || !is_backward(kind)) return ASC_OK;
+    if (*bytes <= room_of(j) || !is_backward(kind) || j->encoder != NULL) return ASC_OK;
     st = asc_job_need(j, kind, len, 1, 1, &p);
     if (st != ASC_OK) return st;
     *keep_every = 1;

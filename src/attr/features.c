@@ -2,6 +2,7 @@
  * Tokens that no user wrote (a begin token, a chat template's own text) are in no feature, except with token
  * features: they are never perturbed, so scores speak of the text alone. */
 #include "method.h"
+#include "target_encoder.h"
 #include "view.h"
 #include <string.h>
 
@@ -34,8 +35,10 @@ static void add_group(asc_job *j, size_t first, size_t last, int64_t message) {
 
 static asc_status by_token(asc_job *j, const asc_chat_text *chat) {
     bool content;
-    for (size_t i = 0; i < j->r->n_prompt; i++)
+    for (size_t i = 0; i < j->r->n_prompt; i++) {
+        if (j->encoder != NULL && asc_encoder_frames(j, i)) continue;
         add_group(j, i, i + 1, message_at(chat, j->r->token_start[i], &content));
+    }
     return ASC_OK;
 }
 
@@ -79,7 +82,8 @@ static asc_status by_segment(asc_job *j, const asc_chat_text *chat, asc_segment_
             while (k < groups[g].last && message_at(chat, t[k].start, &other) == m && other == content) k++;
             bool empty = t[i].start == t[k - 1].end;
             bool control = k == i + 1 && j->req->messages == NULL && j->req->prompt_ids == NULL && empty;
-            if (content && !control && !empty) add_group(j, i, k, m);
+            if (content && !control && !empty && !(j->encoder != NULL && asc_encoder_frames(j, i)))
+                add_group(j, i, k, m);
             i = k;
         }
     }

@@ -12,8 +12,7 @@
 /* Mean row of the embedding table [1,D], in pieces so that the table is never expanded as a whole. */
 static asc_tensor *mean_row(asc_job *j) {
     asc_ctx *ctx = j->ctx;
-    asc_decoder *d = &j->m->decoder;
-    int64_t v = d->cfg.n_vocab;
+    int64_t v = j->m->info.n_vocab;
     int axis[] = {0};
     int32_t ids[2048];
     asc_tensor *sum = NULL;
@@ -21,8 +20,8 @@ static asc_tensor *mean_row(asc_job *j) {
         int64_t n = v - at < 2048 ? v - at : 2048;
         for (int64_t i = 0; i < n; i++) ids[i] = (int32_t)(at + i);
         asc_scope_begin(ctx);
-        asc_tensor *part =
-            asc_sum(ctx, asc_gather(ctx, d->embed, asc_from_i32(ctx, ASC_SHAPE(n), ids)), 1, axis, true);
+        asc_tensor *part = asc_sum(
+            ctx, asc_gather(ctx, asc_model_table(j->m), asc_from_i32(ctx, ASC_SHAPE(n), ids)), 1, axis, true);
         sum = sum == NULL ? part : asc_add(ctx, sum, part);
         asc_status st = asc_run(ctx, &sum, 1);
         if (st == ASC_OK) {
@@ -47,10 +46,10 @@ static asc_tensor *start_of_path(asc_job *j, asc_tensor *x) {
     asc_tensor *rest = asc_mul(ctx, x, keep);
     if (j->baseline == ASC_BASELINE_ZERO) return rest;
     int32_t id = j->baseline_id;
-    int64_t d = j->m->decoder.cfg.d_model;
+    int64_t d = j->m->info.d_model;
     asc_tensor *row = j->baseline == ASC_BASELINE_MEAN
                           ? mean_row(j)
-                          : asc_gather(ctx, j->m->decoder.embed, asc_from_i32(ctx, ASC_SHAPE(1), &id));
+                          : asc_gather(ctx, asc_model_table(j->m), asc_from_i32(ctx, ASC_SHAPE(1), &id));
     asc_tensor *gone = asc_shift(ctx, asc_neg(ctx, keep), 1.0);
     return asc_add(ctx, rest, asc_mul(ctx, asc_reshape(ctx, row, ASC_SHAPE(1, d)), gone));
 }
@@ -136,8 +135,8 @@ static asc_status all_points(asc_job *j, const double *alphas, size_t n, double 
         return asc_estimate_passes(j, g != NULL ? ASC_PASS_PATH : ASC_PASS_POINTS, rest, n, &way);
     if (g != NULL && (part = asc_calloc(ctx, ASC_MEM_SCRATCH, way.batch * rest, sizeof *part)) == NULL)
         return ASC_RESOURCE_EXHAUSTED;
-    asc_tensor *x = asc_decoder_embed(&j->m->decoder, j->r->prompt_ids + c, 1, (int64_t)rest);
-    x = asc_reshape(ctx, x, ASC_SHAPE((int64_t)rest, j->m->decoder.cfg.d_model));
+    asc_tensor *x = asc_model_embed(j->m, j->r->prompt_ids + c, 1, (int64_t)rest);
+    x = asc_reshape(ctx, x, ASC_SHAPE((int64_t)rest, j->m->info.d_model));
     asc_tensor *ends[2] = {x, start_of_path(j, x)};
     st = asc_run(ctx, ends, 2);
     while (st == ASC_OK && done < n) {
@@ -172,7 +171,8 @@ asc_status asc_job_path(asc_job *j, const double *alphas, size_t n, double *f, d
     while (c + 1 < j->r->n_prompt && !j->active[c]) c++;
     asc_scope_begin(ctx);
     asc_status st = ASC_OK;
-    if (c >= WORTH_IT && n > 1 && !j->no_sharing) st = asc_job_prefix_begin(j, j->r->prompt_ids, c);
+    if (c >= WORTH_IT && n > 1 && !j->no_sharing && asc_model_shares_prefixes(j->m))
+        st = asc_job_prefix_begin(j, j->r->prompt_ids, c);
     if (st == ASC_OK) st = all_points(j, alphas, n, f, g);
     asc_job_prefix_end(j);
     return asc_scope_close(ctx, st);
@@ -233,7 +233,7 @@ asc_status asc_job_gradient(asc_job *j, const char *norm, double *saliency, doub
     if (j->estimate != NULL) return asc_estimate_passes(j, ASC_PASS_GRADIENT, p, 1, &way);
     asc_tensor *ts[3] = {NULL, NULL, NULL}; /* scalar, gradient, activation */
     asc_scope_begin(ctx);
-    asc_tensor *x = asc_decoder_embed(&j->m->decoder, j->r->prompt_ids, 1, (int64_t)p);
+    asc_tensor *x = asc_model_embed(j->m, j->r->prompt_ids, 1, (int64_t)p);
     if (way.keep_every > 0) {
         st = asc_blockwise_gradient(j, x, way.keep_every, &ts[0], &ts[1], &ts[2]);
     } else {

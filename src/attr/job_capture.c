@@ -1,5 +1,6 @@
 /* job_capture.c - see job_capture.h. */
 #include "job_capture.h"
+#include "target_encoder.h"
 #include <string.h>
 
 enum { MOST_SIZES = 16 };
@@ -30,7 +31,7 @@ static asc_status add_target(asc_job_batch_run *b, const int32_t *ids, size_t n,
         if (n > 1) memcpy(room + rows * n + i * (n - 1), ids, (n - 1) * sizeof *ids);
     }
     if (n > 1) ASC_TRY(add(b, (asc_job_source){.ids = room + rows * n, .n = rows * (n - 1)}));
-    for (int64_t l = 0; j->n_prefix > 0 && l < j->m->decoder.cfg.n_layers; l++) {
+    for (int64_t l = 0; j->n_prefix > 0 && l < j->m->info.n_layers; l++) {
         ASC_TRY(add(b, (asc_job_source){.tensor = j->prefix[l].k}));
         ASC_TRY(add(b, (asc_job_source){.tensor = j->prefix[l].v}));
     }
@@ -39,7 +40,7 @@ done:
     return st;
 }
 
-static asc_status list_sources(asc_job_batch_run *b, size_t rows, const asc_job_source *first,
+static asc_status list_sources(asc_job_batch_run *b, size_t rows, size_t len, const asc_job_source *first,
                                size_t n_first) {
     asc_job *j = b->j;
     size_t n = j->r->n_target, m = j->r->n_versus, total;
@@ -48,6 +49,7 @@ static asc_status list_sources(asc_job_batch_run *b, size_t rows, const asc_job_
     if (!asc_mul_size(2 * (n + m), rows, &total)) return ASC_RESOURCE_EXHAUSTED;
     b->ids = asc_calloc(j->ctx, ASC_MEM_PROGRAM, total + 1, sizeof *b->ids);
     if (b->ids == NULL) return ASC_RESOURCE_EXHAUSTED;
+    if (j->encoder != NULL) return asc_encoder_sources(j, first[0].ids, rows, len, b->ids, add, b);
     ASC_TRY(add_target(b, j->r->target_ids, n, rows, b->ids));
     if (m > 0) ASC_TRY(add_target(b, j->r->versus_ids, m, rows, b->ids + 2 * n * rows));
 done:
@@ -105,16 +107,17 @@ asc_status asc_job_captured(asc_job_batch_run *b, asc_job *j, const int64_t *siz
                             asc_status (*record)(void *self, asc_tensor **outs), void *self) {
     asc_ctx *ctx = j->ctx;
     asc_status st = ASC_OK;
-    int64_t key[MOST_SIZES + 6] = {(int64_t)rows,           (int64_t)j->n_prefix,
+    int64_t key[MOST_SIZES + 7] = {(int64_t)rows,           (int64_t)j->n_prefix,
                                    (int64_t)j->r->n_target, (int64_t)j->r->n_versus,
-                                   (int64_t)j->req->output, (int64_t)asc_graph_of(ctx)->level};
+                                   (int64_t)j->req->output, (int64_t)asc_graph_of(ctx)->level,
+                                   asc_encoder_key(j)};
     *b = (asc_job_batch_run){.j = j, .n_outs = n_outs};
     if (!asc_exec_compiles(ctx)) return ASC_OK;
     if (n_sizes > MOST_SIZES) return ASC_FAIL(ctx, ASC_INTERNAL, "a batch of %zu sizes", n_sizes);
-    memcpy(key + 6, sizes, n_sizes * sizeof *sizes);
-    ASC_TRY(list_sources(b, rows, first, n_first));
-    b->capture = asc_capture_find(ctx, j->m, key, (6 + n_sizes) * sizeof *key);
-    if (b->capture == NULL) ASC_TRY(capture(b, key, 6 + n_sizes, record, self));
+    memcpy(key + 7, sizes, n_sizes * sizeof *sizes);
+    ASC_TRY(list_sources(b, rows, (size_t)sizes[1], first, n_first));
+    b->capture = asc_capture_find(ctx, j->m, key, (7 + n_sizes) * sizeof *key);
+    if (b->capture == NULL) ASC_TRY(capture(b, key, 7 + n_sizes, record, self));
     if (b->capture == NULL || !asc_capture_runs(b->capture)) {
         asc_capture_count_refused(ctx, "the model looks at values");
         b->capture = NULL;

@@ -24,7 +24,8 @@ typedef struct asc_job_batch_run {
     asc_capture *capture;
 } asc_job_batch_run;
 
-/* ASC_OK with b->capture NULL: the mode is another one, or the batch cannot be kept; record it. kind and the
+/* sizes[1] is the number of tokens of a row.
+ * ASC_OK with b->capture NULL: the mode is another one, or the batch cannot be kept; record it. kind and the
  * sizes say what is recorded; `first` are the batch's own sources, to which those of the target and the
  * prefix are added. record(self, outs) makes the leaves of `first` (asc_job_leaf, in that order) and the ops,
  * and lists n_outs values. */

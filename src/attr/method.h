@@ -41,9 +41,10 @@ typedef struct asc_job {
     bool no_sharing;  /* run every prompt from its first token (tests compare both) */
     asc_kv
         *prefix; /* keys and values of tokens that all prompts of a batch begin with, [1,C,G,D] per layer */
-    size_t n_prefix;               /* C; 0 = none */
-    struct asc_job_leaves *leaves; /* set while a batch is recorded to be kept (job_capture.h) */
-    struct asc_estimate *estimate; /* a dry run: passes are counted, not run (estimate.h) */
+    size_t n_prefix;                 /* C; 0 = none */
+    struct asc_job_leaves *leaves;   /* set while a batch is recorded to be kept (job_capture.h) */
+    struct asc_encoder_job *encoder; /* text encoders (target_encoder.h); NULL for language models */
+    struct asc_estimate *estimate;   /* a dry run: passes are counted, not run (estimate.h) */
 } asc_job;
 
 /* The leaves of a batch whose values change from run to run, in the order in which they were made. */
@@ -93,6 +94,8 @@ extern const size_t asc_n_methods;
  * asc_job_deinit does. */
 ASC_MUST_USE asc_status asc_job_init(asc_job *j, asc_model *m, const asc_request *req);
 void asc_job_deinit(asc_job *j);
+/* Bytes of a token; empty for an id below 0 or a model without tokenizer. */
+asc_view asc_job_piece(const asc_job *j, int32_t id);
 asc_status asc_job_warn(asc_job *j, const char *fmt, ...) ASC_PRINTF(2, 3);
 /* options.c: refuses values that mean nothing; warns of options that the method does not read. */
 ASC_MUST_USE asc_status asc_job_options(asc_job *j);

@@ -1,6 +1,7 @@
 /* prompt.c - the prompt as tokens, from text, ids or chat messages, and its features. */
 #include "file.h"
 #include "method.h"
+#include "target_encoder.h"
 #include "view.h"
 #include <string.h>
 
@@ -28,7 +29,7 @@ static asc_status from_ids(asc_job *j, const int32_t *ids, size_t n, asc_token *
     if (*out == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (size_t i = 0; i < n; i++) {
         size_t start = text->len;
-        asc_strbuf_addv(text, asc_token_piece(asc_model_tokenizer(j->m), ids[i]));
+        asc_strbuf_addv(text, asc_job_piece(j, ids[i]));
         (*out)[i] = (asc_token){.id = ids[i], .start = start, .end = text->len};
     }
     return asc_strbuf_status(text);
@@ -112,13 +113,15 @@ asc_status asc_job_prompt(asc_job *j) {
     } else if (q->messages != NULL) {
         ASC_TRY(from_chat(j, &chat, &tokens, &n));
         asc_strbuf_add(&text, chat.text, chat.len);
+    } else if (j->encoder != NULL) {
+        ASC_TRY(asc_encoder_prompt(j, &text, &tokens, &n));
     } else {
         asc_tokenize_options to = {.struct_size = sizeof to, .add_bos_eos = true};
         ASC_TRY(asc_tokenize(ctx, asc_model_tokenizer(j->m), q->prompt, &to, &tokens, &n));
         asc_strbuf_addv(&text, q->prompt);
         if (q->prompt.len == 0) n = 0; /* a begin token alone is no prompt */
     }
-    n = without_eos(j, tokens, n, text.len);
+    if (j->encoder == NULL) n = without_eos(j, tokens, n, text.len);
     ASC_TRY(take_tokens(j, tokens, n));
     j->r->prompt = asc_strbuf_take(&text, &j->r->prompt_len);
     if (j->r->prompt == NULL) {

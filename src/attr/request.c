@@ -1,6 +1,7 @@
 /* request.c - checks a request and turns it into a job: options, prompt, target, features. */
 #include "ascribe/precision.h"
 #include "method.h"
+#include "target_encoder.h"
 #include "view.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,10 +58,10 @@ static asc_status find_site(asc_job *j) {
     }
     if (j->site == ASC_SITE_FINAL_NORM) {
         ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED,
-                 "final_norm has only the rows that predict the target, not one per token");
-        return asc_hint(j->ctx, "use blocks.%lld.out", (long long)j->m->decoder.cfg.n_layers - 1);
+                 "%.60s has only what the target is made of, not one row per token", s);
+        return asc_hint(j->ctx, "use blocks.%lld.out", (long long)j->m->info.n_layers - 1);
     }
-    if (j->r->n_versus > 0) {
+    if (j->r->n_versus > 0 && j->encoder == NULL) { /* of an encoder, both are of one pass */
         ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "a site cannot be combined with a contrast");
         return asc_hint(j->ctx, "explain the two targets one after the other");
     }
@@ -70,7 +71,7 @@ static asc_status find_site(asc_job *j) {
 static asc_status set_baseline_text(asc_job *j) {
     char text[160];
     if (j->baseline_id >= 0) {
-        asc_view p = asc_view_cut(asc_token_piece(asc_model_tokenizer(j->m), j->baseline_id), 60);
+        asc_view p = asc_view_cut(asc_job_piece(j, j->baseline_id), 60);
         snprintf(text, sizeof text, "%s (token %d, \"" ASC_VIEW_FMT "\")", asc_baseline_name(j->baseline),
                  j->baseline_id, ASC_VIEW_ARG(p));
     } else {
@@ -84,22 +85,29 @@ static asc_status set_baseline_text(asc_job *j) {
 
 static asc_status choose_baseline(asc_job *j) {
     asc_ctx *ctx = j->ctx;
-    asc_tokenizer_info tk = asc_tokenizer_get_info(asc_model_tokenizer(j->m));
+    const asc_tokenizer *tokenizer = asc_model_tokenizer(j->m);
+    asc_tokenizer_info tk = {.pad = -1, .eos = -1};
+    if (tokenizer != NULL) tk = asc_tokenizer_get_info(tokenizer);
     const asc_method *me = j->method;
-    bool ablation = !me->by_gradient;
+    bool ablation = !me->by_gradient, encoder = j->m->kind == ASC_MODEL_ENCODER;
     j->baseline = j->req->baseline != ASC_BASELINE_AUTO ? j->req->baseline : me->auto_baseline;
     j->baseline_id = -1;
     if (!me->needs_baseline) return set_baseline_text(j);
+    if (encoder && j->req->baseline == ASC_BASELINE_AUTO) {
+        j->baseline = asc_encoder_baseline(j, &j->baseline_id);
+        return set_baseline_text(j);
+    }
+    if (encoder && j->baseline == ASC_BASELINE_PAD) tk.pad = j->m->encoder->cfg.pad;
+    if (encoder && j->baseline == ASC_BASELINE_EOS) tk.eos = j->m->encoder->cfg.sep;
     if (j->baseline == ASC_BASELINE_EOS) j->baseline_id = tk.eos;
     if (j->baseline == ASC_BASELINE_PAD) j->baseline_id = tk.pad;
     if (j->baseline == ASC_BASELINE_TOKEN) j->baseline_id = j->req->baseline_token;
     bool by_token = j->baseline == ASC_BASELINE_EOS || j->baseline == ASC_BASELINE_PAD ||
                     j->baseline == ASC_BASELINE_TOKEN;
-    if (by_token && (j->baseline_id < 0 || j->baseline_id >= j->m->decoder.cfg.n_vocab)) {
+    if (by_token && (j->baseline_id < 0 || j->baseline_id >= j->m->info.n_vocab)) {
         ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "baseline %s: the model has no such token",
                  asc_baseline_name(j->baseline));
-        return asc_hint(ctx, "use --baseline token:ID with an id below %lld",
-                        (long long)j->m->decoder.cfg.n_vocab);
+        return asc_hint(ctx, "use --baseline token:ID with an id below %lld", (long long)j->m->info.n_vocab);
     }
     if (ablation && (j->baseline == ASC_BASELINE_ZERO || j->baseline == ASC_BASELINE_MEAN)) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s replaces tokens; the baseline '%s' is an embedding",
@@ -135,6 +143,25 @@ static asc_status one_source(asc_job *j) {
     return ASC_OK;
 }
 
+/* Classes and similarities are those of text encoders. */
+static asc_status refuse_encoder_options(asc_job *j) {
+    const asc_request *q = j->req;
+    const char *what = q->label.ptr != NULL                 ? "a label"
+                       : q->similar_to.ptr != NULL          ? "a text to be similar to"
+                       : q->second.ptr != NULL              ? "a second text"
+                       : q->output == ASC_OUTPUT_SIMILARITY ? "a similarity"
+                                                            : NULL;
+    if (what == NULL) return ASC_OK;
+    ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "%s means nothing to a language model (%s)", what,
+             j->m->info.architecture);
+    return asc_hint(j->ctx, "explain a continuation instead: --target TEXT; labels belong to text encoders");
+}
+
+asc_view asc_job_piece(const asc_job *j, int32_t id) {
+    const asc_tokenizer *tk = asc_model_tokenizer(j->m);
+    return tk != NULL && id >= 0 ? asc_token_piece(tk, id) : asc_view_of("");
+}
+
 asc_status asc_job_init(asc_job *j, asc_model *m, const asc_request *req) {
     asc_ctx *ctx = m->ctx;
     asc_status st = ASC_OK;
@@ -143,6 +170,11 @@ asc_status asc_job_init(asc_job *j, asc_model *m, const asc_request *req) {
     if (j->r == NULL) return ASC_RESOURCE_EXHAUSTED;
     ASC_TRY(one_source(j));
     ASC_TRY(find_method(j));
+    if (m->kind == ASC_MODEL_ENCODER) {
+        ASC_TRY(asc_encoder_job_begin(j));
+    } else {
+        ASC_TRY(refuse_encoder_options(j));
+    }
     if (!j->req->dry_run) ASC_TRY(asc_precision_check(j->ctx));
     ASC_TRY(asc_job_options(j));
     ASC_TRY(choose_baseline(j)); /* cheap mistakes first: before anything is computed */
@@ -159,6 +191,7 @@ void asc_job_deinit(asc_job *j) {
     asc_free(j->ctx, j->active);
     asc_free(j->ctx, j->parts);
     asc_free(j->ctx, j->fill);
+    asc_encoder_job_end(j);
     asc_result_destroy(j->ctx, j->r);
     *j = (asc_job){0};
 }

@@ -4,10 +4,11 @@
 #include "exec.h"
 #include "method.h"
 #include "target.h"
+#include "target_encoder.h"
 #include <string.h>
 
 asc_tensor *asc_job_embed(asc_job *j, const int32_t *ids, int64_t b, int64_t n) {
-    asc_tensor *x = asc_decoder_embed(&j->m->decoder, ids, b, n);
+    asc_tensor *x = asc_model_embed(j->m, ids, b, n);
     if (x->poison != ASC_OK) return x;
     asc_tensor *leaf = asc_job_leaf(j, x->in[1]); /* rows of a table: input 1 holds the ids */
     return leaf->poison == ASC_OK ? x : leaf;
@@ -15,7 +16,7 @@ asc_tensor *asc_job_embed(asc_job *j, const int32_t *ids, int64_t b, int64_t n) 
 
 /* The prefix's keys and values for each of b prompts, of blocks first .. end - 1; NULL when out of memory. */
 static asc_kv *repeat_prefix(asc_job *j, int64_t b, int64_t first, int64_t end) {
-    asc_kv *past = asc_calloc(j->ctx, ASC_MEM_GENERAL, (size_t)j->m->decoder.cfg.n_layers, sizeof *past);
+    asc_kv *past = asc_calloc(j->ctx, ASC_MEM_GENERAL, (size_t)j->m->info.n_layers, sizeof *past);
     for (int64_t l = first; past != NULL && l < end; l++) {
         asc_job_leaf(j, j->prefix[l].k);
         asc_job_leaf(j, j->prefix[l].v);
@@ -75,8 +76,7 @@ asc_tensor *asc_answer_score(asc_job *j, asc_tensor *hidden, const asc_answer *s
 static asc_tensor *score_of(asc_job *j, asc_tensor *x, const asc_answer *s, asc_site_fn site, void *self) {
     asc_decoder_run run;
     asc_kv *past;
-    if (asc_answer_run(j, x->shape.dims[0], s, 0, j->m->decoder.cfg.n_layers, site, self, &run, &past) !=
-        ASC_OK)
+    if (asc_answer_run(j, x->shape.dims[0], s, 0, j->m->info.n_layers, site, self, &run, &past) != ASC_OK)
         return asc_graph_poison(asc_graph_of(j->ctx));
     run.x = asc_answer_join(j, x, s);
     asc_tensor *hidden = asc_decoder_hidden(&j->m->decoder, &run);
@@ -94,12 +94,13 @@ asc_tensor *asc_job_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *si
     asc_answer answers[2];
     size_t n = asc_job_answers(j, answers);
     if (asc_tensor_poisoned(x)) return x;
+    if (j->m->kind == ASC_MODEL_ENCODER) return asc_encoder_scalar(j, x, site, site_self);
     asc_tensor *s = score_of(j, x, &answers[0], site, site_self);
     return n == 1 ? s : asc_sub(j->ctx, s, score_of(j, x, &answers[1], site, site_self));
 }
 
 asc_tensor *asc_record_prompts(asc_job *j, asc_tensor *ids) {
-    return asc_gather(j->ctx, j->m->decoder.embed, ids);
+    return asc_gather(j->ctx, asc_model_table(j->m), ids);
 }
 
 asc_tensor *asc_record_points(asc_job *j, asc_tensor *x, asc_tensor *x0, asc_tensor *a) {

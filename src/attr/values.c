@@ -6,6 +6,7 @@
 #include "job_capture.h"
 #include "method.h"
 #include "profile.h"
+#include "target_encoder.h"
 #include <math.h>
 #include <string.h>
 
@@ -17,7 +18,10 @@ typedef struct prompts {
 
 static asc_status record_prompts(void *self, asc_tensor **outs) {
     const prompts *p = self;
-    outs[0] = asc_job_scalar(p->j, asc_job_embed(p->j, p->ids, (int64_t)p->b, (int64_t)p->len), NULL, NULL);
+    asc_tensor *x = asc_job_embed(p->j, p->ids, (int64_t)p->b, (int64_t)p->len);
+    asc_encoder_rows(p->j, p->ids, p->b * p->len);
+    outs[0] = asc_job_scalar(p->j, x, NULL, NULL);
+    asc_encoder_rows(p->j, NULL, 0);
     return ASC_OK;
 }
 
@@ -43,7 +47,7 @@ static asc_status one_batch(asc_job *j, const int32_t *ids, size_t b, size_t len
 static size_t common_prefix(const asc_job *j, const int32_t *ids, size_t n, size_t len) {
     enum { WORTH_IT = 8 };
     size_t c = 0;
-    if (n < 2 || j->no_sharing) return 0;
+    if (n < 2 || j->no_sharing || !asc_model_shares_prefixes(j->m)) return 0;
     while (c + 1 < len) {
         for (size_t i = 1; i < n; i++) {
             if (ids[i * len + c] != ids[c]) return c >= WORTH_IT ? c : 0;
@@ -102,7 +106,7 @@ double asc_job_value_noise(const asc_job *j) {
     double eps = asc_ctx_roundoff(j->ctx);
     double m = (double)(j->r->n_target + j->r->n_versus);
     double z = j->max_logit > 1.0 ? j->max_logit : 1.0;
-    double noise = 16.0 * eps * z * sqrt((double)j->m->decoder.cfg.n_layers) * m;
+    double noise = 16.0 * eps * z * sqrt((double)j->m->info.n_layers) * m;
     return j->req->output == ASC_OUTPUT_PROB ? noise * (j->r->value < 1.0 ? fabs(j->r->value) : 1.0) + eps
                                              : noise;
 }
@@ -111,5 +115,5 @@ double asc_job_value_noise(const asc_job *j) {
  * 56 eps L. */
 double asc_job_gradient_noise(const asc_job *j, double largest) {
     double eps = asc_ctx_roundoff(j->ctx);
-    return 128.0 * eps * (double)j->m->decoder.cfg.n_layers * largest;
+    return 128.0 * eps * (double)j->m->info.n_layers * largest;
 }

@@ -141,7 +141,8 @@ asc_status asc_generate(asc_model *m, const int32_t *ids, size_t n, const asc_ge
                         int32_t *out_ids, size_t *out_n) {
     asc_ctx *ctx = m->ctx;
     *out_n = 0;
-    asc_status st = asc_model_check_ids(m, ids, n, "prompt");
+    asc_status st = asc_model_needs_decoder(m, "continue a text");
+    if (st == ASC_OK) st = asc_model_check_ids(m, ids, n, "prompt");
     if (st != ASC_OK) return st;
     if (opts == NULL || opts->struct_size < sizeof *opts || opts->temperature < 0.0 || opts->top_k < 0)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "generate: options are missing or negative");

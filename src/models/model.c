@@ -1,6 +1,7 @@
 /* model.c - opening a model file and what can be asked of it; see ascribe/model.h. */
 #include "model.h"
 #include "compiled.h"
+#include "encoder.h"
 #include "gguf_vocab.h"
 #include "view.h"
 #include <math.h>
@@ -103,6 +104,8 @@ void asc_model_close(asc_model *m) {
     asc_capture_forget(ctx, m);
     asc_tokenizer_destroy(m->tokenizer);
     asc_decoder_unload(&m->decoder);
+    if (m->encoder != NULL) asc_encoder_unload(m->encoder);
+    asc_free(ctx, m->encoder);
     asc_weights_close(m->weights);
     asc_free(ctx, m->path);
     asc_free(ctx, m->name);
@@ -146,14 +149,15 @@ static const struct {
 };
 
 bool asc_model_site(const asc_model *m, size_t i, char *out, size_t out_size) {
-    size_t n_layers = (size_t)m->decoder.cfg.n_layers, per = 0;
+    size_t n_layers = (size_t)m->info.n_layers, per = 0;
     for (size_t s = 0; s < ASC_N_SITES; s++) per += sites[s].per_layer ? 1 : 0;
     if (i == 0) {
         snprintf(out, out_size, "%s", sites[ASC_SITE_EMBED].name);
         return true;
     }
     if (i == 1 + per * n_layers) {
-        snprintf(out, out_size, "%s", sites[ASC_SITE_FINAL_NORM].name);
+        snprintf(out, out_size, "%s",
+                 m->kind == ASC_MODEL_ENCODER ? "pooled" : sites[ASC_SITE_FINAL_NORM].name);
         return true;
     }
     if (i > per * n_layers) return false;
@@ -166,7 +170,7 @@ bool asc_model_find_site(const asc_model *m, asc_view name, asc_decoder_site *si
     for (size_t i = 0; asc_model_site(m, i, text, sizeof text); i++) {
         if (!asc_view_eqs(name, text)) continue;
         size_t per = ASC_N_SITES - 2;
-        bool last = i == 1 + per * (size_t)m->decoder.cfg.n_layers;
+        bool last = i == 1 + per * (size_t)m->info.n_layers;
         *site = i == 0 ? ASC_SITE_EMBED : last ? ASC_SITE_FINAL_NORM : (asc_decoder_site)(1 + (i - 1) % per);
         *layer = i == 0 || last ? -1 : (int64_t)((i - 1) / per);
         return true;
@@ -176,20 +180,19 @@ bool asc_model_find_site(const asc_model *m, asc_view name, asc_decoder_site *si
 
 asc_status asc_model_check_ids(asc_model *m, const int32_t *ids, size_t n, const char *what) {
     asc_ctx *ctx = m->ctx;
-    const asc_decoder_config *c = &m->decoder.cfg;
     if (n == 0) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the %s has no tokens", what);
         return asc_hint(ctx, "give at least one word");
     }
-    if ((uint64_t)n > (uint64_t)c->context) {
+    if ((uint64_t)n > (uint64_t)m->info.context_length) {
         ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "the %s has %zu tokens; this model's context is %lld", what, n,
-                 (long long)c->context);
+                 (long long)m->info.context_length);
         return asc_hint(ctx, "shorten the text");
     }
     for (size_t i = 0; i < n; i++) {
-        if (ids[i] >= 0 && ids[i] < c->n_vocab) continue;
+        if (ids[i] >= 0 && ids[i] < m->info.n_vocab) continue;
         ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "the %s holds id %d at place %zu; ids are 0 to %lld", what, ids[i], i,
-                 (long long)c->n_vocab - 1);
+                 (long long)m->info.n_vocab - 1);
         return asc_hint(ctx, "ids must come from this model's own tokenizer (ascribe tokenize)");
     }
     return asc_weights_check(m->weights);
@@ -211,7 +214,8 @@ asc_status asc_model_explain_nan(asc_model *m, const char *what) {
 asc_status asc_model_logits(asc_model *m, const int32_t *ids, size_t n, size_t n_rows, float *out) {
     asc_ctx *ctx = m->ctx;
     asc_decoder *d = &m->decoder;
-    asc_status st = asc_model_check_ids(m, ids, n, "prompt");
+    asc_status st = asc_model_needs_decoder(m, "predict next tokens");
+    if (st == ASC_OK) st = asc_model_check_ids(m, ids, n, "prompt");
     if (st != ASC_OK) return st;
     if (n_rows < 1 || n_rows > n)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%zu rows of logits asked of %zu tokens", n_rows, n);

@@ -38,6 +38,25 @@ asc_status asc_model_explain_nan(asc_model *m, const char *what);
  * known. Returns st. */
 asc_status asc_model_template_failed(const asc_model *m, asc_status st);
 
+/* The embedding table [V,D], and its rows [b,t,D] for ids. */
+asc_tensor *asc_model_table(const asc_model *m);
+asc_tensor *asc_model_embed(asc_model *m, const int32_t *ids, int64_t b, int64_t t);
+/* FAILED_PRECONDITION with "it cannot WHAT" for encoders. */
+asc_status asc_model_needs_decoder(const asc_model *m, const char *what);
+/* A class by name, whatever its case, or number; NOT_FOUND lists the names. */
+ASC_MUST_USE asc_status asc_model_find_class(const asc_model *m, asc_view name, int32_t *out);
+asc_status asc_model_need_classes(const asc_model *m);
+/* Tokens of a text as the encoder reads it, with its special tokens; second (ptr NULL = none) is read behind
+ * a separator, its byte ranges moved by shift. *n_separators: those in front of the second text's tokens that
+ * the first ends with; 0 without a second. *out is freed with asc_tokens_free. FAILED_PRECONDITION without a
+ * tokenizer. */
+ASC_MUST_USE asc_status asc_encoder_tokens(asc_model *m, asc_view text, asc_view second, size_t shift,
+                                           asc_token **out, size_t *n, size_t *n_separators);
+void asc_encoder_special_tokens(asc_model *m); /* ids of [CLS] and the like, from the tokenizer */
+void asc_model_encoder_info(asc_model *m);     /* fills m->info of an encoder */
+/* Later tokens do not change earlier ones, so what prompts begin with can be run once. */
+bool asc_model_shares_prefixes(const asc_model *m);
+
 /* "blocks.3.mlp.out" -> site and layer; false when there is no such site. */
 bool asc_model_find_site(const asc_model *m, asc_view name, asc_decoder_site *site, int64_t *layer);
 

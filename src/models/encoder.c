@@ -1,0 +1,209 @@
+/* encoder.c - the forward pass of text encoders, as ops; see encoder.h. Errors poison the result. */
+#include "encoder.h"
+#include <math.h>
+
+static asc_tensor *at_site(const asc_encoder_run *r, asc_decoder_site site, int64_t layer, asc_tensor *v) {
+    return r->site != NULL ? r->site(r->site_self, site, layer, v) : v;
+}
+
+static asc_tensor *norm(asc_encoder *e, asc_tensor *x, const asc_norm *n) {
+    return n->w != NULL ? asc_layer_norm(e->ctx, x, n->w, n->b, e->cfg.eps) : x;
+}
+
+/* Rows first .. first + t - 1 of a table [P,D], as [1,t,D]. */
+static asc_tensor *rows_of(asc_ctx *ctx, asc_tensor *table, int64_t first, int64_t t) {
+    asc_tensor *at = asc_cast(ctx, asc_iota(ctx, t, (double)first, 1.0), ASC_DTYPE_I32);
+    asc_tensor *rows = asc_gather(ctx, table, at);
+    return asc_reshape(ctx, rows, ASC_SHAPE(1, t, -1));
+}
+
+static asc_tensor *entry(asc_encoder *e, const asc_encoder_run *run) {
+    asc_ctx *ctx = e->ctx;
+    const asc_encoder_config *c = &e->cfg;
+    const char *label = asc_set_label(ctx, "embed");
+    asc_tensor *x = at_site(run, ASC_SITE_EMBED, -1, run->x);
+    if (x->poison != ASC_OK) return x;
+    int64_t t = x->shape.dims[1];
+    if (e->types != NULL) {
+        asc_tensor *types =
+            run->types != NULL ? asc_gather(ctx, e->types, run->types) : rows_of(ctx, e->types, 0, 1);
+        x = asc_add(ctx, x, types);
+    }
+    if (e->positions != NULL) x = asc_add(ctx, x, rows_of(ctx, e->positions, c->first_position, t));
+    x = norm(e, x, &e->embed_norm);
+    asc_set_label(ctx, label);
+    return x;
+}
+
+/* Bucket of how far key s lies behind query t, as in T5 for encoders: half of the buckets for each direction,
+ * of these half for single distances and the rest growing logarithmically up to max_distance. Raffel et al.
+ * 2020. */
+static int32_t bucket(int64_t distance, int64_t n_buckets, int64_t max_distance) {
+    int64_t half = n_buckets / 2, at = distance > 0 ? half : 0, far = distance < 0 ? -distance : distance;
+    int64_t exact = half / 2;
+    if (far < exact) return (int32_t)(at + far);
+    double f = log((double)far / (double)exact) / log((double)max_distance / (double)exact);
+    int64_t step = exact + (int64_t)(f * (double)(half - exact));
+    return (int32_t)(at + (step < half - 1 ? step : half - 1));
+}
+
+/* What is added to attention's scores, the same for every text: [1,H or 1,T,T]; NULL = nothing. */
+static asc_tensor *score_bias(asc_encoder *e, int64_t t, int64_t window) {
+    asc_ctx *ctx = e->ctx;
+    const asc_encoder_config *c = &e->cfg;
+    bool masks = window > 0 && window < t - 1;
+    size_t n;
+    if (e->relative == NULL && !masks) return NULL;
+    if (!asc_mul_size((size_t)t, (size_t)t, &n)) return asc_graph_poison(asc_graph_of(ctx));
+    int32_t *at = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *at);
+    float *mask = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *mask);
+    if (at == NULL || mask == NULL) {
+        asc_free(ctx, at);
+        asc_free(ctx, mask);
+        return asc_graph_poison(asc_graph_of(ctx));
+    }
+    for (int64_t q = 0; q < t; q++) {
+        for (int64_t k = 0; k < t; k++) {
+            int64_t d = k - q;
+            if (e->relative != NULL) at[q * t + k] = bucket(d, c->n_buckets, c->max_distance);
+            mask[q * t + k] = masks && (d > window || -d > window) ? -1e30f : 0.0f;
+        }
+    }
+    asc_tensor *bias = NULL;
+    if (e->relative != NULL) {
+        static const int perm[] = {2, 0, 1};
+        bias = asc_gather(ctx, e->relative, asc_from_i32(ctx, ASC_SHAPE(t, t), at));
+        bias = asc_reshape(ctx, asc_transpose(ctx, bias, 3, perm), ASC_SHAPE(1, c->n_heads, t, t));
+    }
+    if (masks) {
+        asc_tensor *m = asc_from_f32(ctx, ASC_SHAPE(1, 1, t, t), mask);
+        bias = bias != NULL ? asc_add(ctx, bias, m) : m;
+    }
+    asc_free(ctx, at);
+    asc_free(ctx, mask);
+    return bias;
+}
+
+/* softmax(scale q k' + bias) v, each [B,T,H,D]. */
+static asc_tensor *attend(asc_ctx *ctx, asc_tensor *q, asc_tensor *k, asc_tensor *v, double scale,
+                          asc_tensor *bias) {
+    static const int swap[] = {0, 2, 1, 3};
+    if (bias == NULL) return asc_sdpa(ctx, q, k, v, scale, false, 0, 0.0);
+    q = asc_transpose(ctx, q, 4, swap);
+    k = asc_transpose(ctx, k, 4, swap);
+    v = asc_transpose(ctx, v, 4, swap);
+    asc_tensor *s = asc_add(ctx, asc_scale(ctx, asc_matmul(ctx, q, k, false, true), scale), bias);
+    return asc_transpose(ctx, asc_matmul(ctx, asc_softmax(ctx, s), v, false, false), 4, swap);
+}
+
+static asc_tensor *attention(asc_encoder *e, const asc_encoder_layer *w, const asc_layer_plan *plan,
+                             asc_tensor *h, asc_tensor *bias) {
+    asc_ctx *ctx = e->ctx;
+    const asc_encoder_config *c = &e->cfg;
+    asc_tensor *q, *k, *v;
+    if (h->poison != ASC_OK) return h;
+    if (w->qkv.w != NULL) {
+        asc_tensor *y = asc_split_heads(ctx, asc_project(ctx, h, &w->qkv), c->head_dim);
+        q = asc_slice(ctx, y, 2, 0, c->n_heads);
+        k = asc_slice(ctx, y, 2, c->n_heads, c->n_heads);
+        v = asc_slice(ctx, y, 2, 2 * c->n_heads, c->n_heads);
+    } else {
+        q = asc_split_heads(ctx, asc_project(ctx, h, &w->q), c->head_dim);
+        k = asc_split_heads(ctx, asc_project(ctx, h, &w->k), c->head_dim);
+        v = asc_split_heads(ctx, asc_project(ctx, h, &w->v), c->head_dim);
+    }
+    if (plan->rope != ASC_ROPE_OFF) {
+        asc_tensor *pos = asc_cast(ctx, asc_iota(ctx, h->shape.dims[1], 0.0, 1.0), ASC_DTYPE_I32);
+        q = asc_rope(ctx, q, pos, e->inv_freq[plan->rope], false, false, 1.0);
+        k = asc_rope(ctx, k, pos, e->inv_freq[plan->rope], false, false, 1.0);
+    }
+    asc_tensor *o = attend(ctx, q, k, v, 1.0 / sqrt((double)c->head_dim), bias);
+    return asc_project(ctx, asc_reshape(ctx, o, ASC_SHAPE(h->shape.dims[0], h->shape.dims[1], -1)), &w->o);
+}
+
+static asc_tensor *mlp(asc_encoder *e, const asc_encoder_layer *w, asc_tensor *h) {
+    asc_ctx *ctx = e->ctx;
+    const asc_encoder_config *c = &e->cfg;
+    asc_tensor *u = asc_project(ctx, h, &w->up);
+    if (c->gated)
+        u = asc_gated(ctx, asc_slice(ctx, u, 2, 0, c->d_ff), asc_slice(ctx, u, 2, c->d_ff, c->d_ff), c->act);
+    else
+        u = asc_activate(ctx, u, c->act);
+    return asc_project(ctx, u, &w->down);
+}
+
+static asc_tensor *block(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *x,
+                         asc_tensor *bias) {
+    asc_ctx *ctx = e->ctx;
+    const asc_encoder_layer *w = &e->layers[l];
+    bool pre = e->cfg.pre_norm;
+    const char *label = asc_set_label(ctx, w->attn_label);
+    asc_tensor *h = at_site(run, ASC_SITE_ATTN_IN, l, pre ? norm(e, x, &w->attn_norm) : x);
+    asc_tensor *a = at_site(run, ASC_SITE_ATTN_OUT, l, attention(e, w, &e->cfg.plan[l], h, bias));
+    x = asc_add(ctx, pre ? x : h, a);
+    if (!pre) x = norm(e, x, &w->attn_norm);
+    asc_set_label(ctx, w->mlp_label);
+    h = at_site(run, ASC_SITE_MLP_IN, l, pre ? norm(e, x, &w->mlp_norm) : x);
+    asc_tensor *m = at_site(run, ASC_SITE_MLP_OUT, l, mlp(e, w, h));
+    x = asc_add(ctx, pre ? x : h, m);
+    if (!pre) x = norm(e, x, &w->mlp_norm);
+    asc_set_label(ctx, label);
+    return at_site(run, ASC_SITE_BLOCK_OUT, l, x);
+}
+
+asc_tensor *asc_encoder_hidden(asc_encoder *e, const asc_encoder_run *run) {
+    asc_tensor *x = entry(e, run), *whole = NULL, *local = NULL;
+    if (x->poison != ASC_OK) return x;
+    int64_t t = x->shape.dims[1], local_window = -1;
+    whole = score_bias(e, t, 0);
+    for (int64_t l = 0; l < e->cfg.n_layers; l++) {
+        int64_t window = e->cfg.plan[l].window;
+        if (window > 0 && window != local_window) {
+            local = score_bias(e, t, window);
+            local_window = window;
+        }
+        x = block(e, run, l, x, window > 0 ? local : whole);
+    }
+    const char *label = asc_set_label(e->ctx, "head");
+    x = norm(e, x, &e->final_norm);
+    asc_set_label(e->ctx, label);
+    return x;
+}
+
+/* [B,T,D] -> [B,D] */
+static asc_tensor *pool(asc_ctx *ctx, asc_tensor *x, asc_pooling how) {
+    int axis[] = {1};
+    if (x->poison != ASC_OK) return x;
+    switch (how) {
+    case ASC_POOL_FIRST:
+        return asc_reshape(ctx, asc_slice(ctx, x, 1, 0, 1), ASC_SHAPE(x->shape.dims[0], -1));
+    case ASC_POOL_MAX:
+        return asc_max(ctx, x, 1, false);
+    case ASC_POOL_MEAN:
+        break;
+    }
+    return asc_mean(ctx, x, 1, axis, false);
+}
+
+asc_tensor *asc_encoder_classes(asc_encoder *e, asc_tensor *hidden) {
+    asc_ctx *ctx = e->ctx;
+    const asc_encoder_config *c = &e->cfg;
+    const char *label = asc_set_label(ctx, "head");
+    asc_tensor *h = c->head == ASC_HEAD_TOKENS ? hidden : pool(ctx, hidden, c->head_pool);
+    if (c->has_head_dense) h = asc_activate(ctx, asc_project(ctx, h, &e->head_dense), c->head_act);
+    if (e->head_norm.w != NULL) h = asc_layer_norm(ctx, h, e->head_norm.w, e->head_norm.b, c->head_eps);
+    h = asc_project(ctx, h, &e->head);
+    asc_set_label(ctx, label);
+    return h;
+}
+
+asc_tensor *asc_encoder_embedding(asc_encoder *e, asc_tensor *hidden) {
+    asc_ctx *ctx = e->ctx;
+    int axis[] = {-1};
+    const char *label = asc_set_label(ctx, "pooled");
+    asc_tensor *p = pool(ctx, hidden, e->cfg.pooling);
+    asc_tensor *length = asc_sqrt(ctx, asc_sum(ctx, asc_square(ctx, p), 1, axis, true));
+    p = asc_div(ctx, p, length);
+    asc_set_label(ctx, label);
+    return p;
+}

@@ -1,0 +1,102 @@
+/* encoder.h - one configurable text encoder with a head: BERT, DistilBERT, RoBERTa, XLM-R, MPNet, ModernBERT
+ * and sentence embeddings made of them. What a family needs is a row of a table in encoder_config.c; the
+ * names of its tensors are in encoder_names.c. Shapes: B texts of T tokens, D = d_model, H heads, V
+ * vocabulary, C classes. */
+#ifndef ASC_ENCODER_H
+#define ASC_ENCODER_H
+
+#include "decoder.h"
+#include "json.h"
+
+/* What stands on top of the last block. */
+typedef enum asc_head_kind {
+    ASC_HEAD_NONE,    /* only embeddings */
+    ASC_HEAD_CLASSES, /* one score for each class of a text */
+    ASC_HEAD_TOKENS   /* one score for each class of each token */
+} asc_head_kind;
+
+/* One vector of all tokens' vectors. */
+typedef enum asc_pooling { ASC_POOL_MEAN, ASC_POOL_FIRST, ASC_POOL_MAX } asc_pooling;
+
+struct asc_encoder_family; /* encoder_config.c */
+
+/* Everything that the forward pass needs to know, from config.json. The plan and the labels are the config's
+ * (asc_encoder_config_deinit). */
+typedef struct asc_encoder_config {
+    const struct asc_encoder_family *family;
+    const char *architecture; /* "bert"; static */
+    int64_t n_layers, d_model, n_heads, head_dim, d_ff, n_vocab, context;
+    int64_t n_positions;    /* rows of the table of learned positions; 0 = none */
+    int64_t first_position; /* row of the first token's position (RoBERTa: pad + 1) */
+    int64_t n_types;        /* token types; 0 = none */
+    double eps;
+    asc_mlp_act act;
+    bool pre_norm; /* x += attn(norm x); otherwise x = norm(x + attn x) */
+    bool gated;    /* one projection holds the activated half and then the factor (ModernBERT) */
+    int64_t n_buckets, max_distance; /* relative positions added to attention's scores (MPNet); 0 = none */
+    asc_layer_plan *plan; /* n_layers; window: tokens up to so far away on both sides are seen, 0 = all */
+    asc_rope_config rope[ASC_N_ROPES];
+    int n_ropes;
+    asc_head_kind head;
+    asc_pooling head_pool;
+    bool has_head_dense;
+    asc_mlp_act head_act;
+    double head_eps;  /* of a norm behind the head's first layer; 0 = there is none */
+    bool many_labels; /* each class has a probability of its own (sigmoid), not a share (softmax) */
+    int64_t n_classes;
+    char **labels;               /* n_classes names */
+    asc_pooling pooling;         /* of the text's embedding */
+    bool plain_pooling;          /* nothing said how: the mean */
+    int32_t pad, cls, sep, mask; /* ids; -1 = none */
+    size_t
+        pair_seps; /* separators between and behind two texts, less the first (RoBERTa: </s></s> between) */
+} asc_encoder_config;
+void asc_encoder_config_deinit(asc_ctx *ctx, asc_encoder_config *c);
+
+typedef struct asc_encoder_layer {
+    const char *attn_label, *mlp_label; /* "blocks.3.attn"; interned */
+    asc_proj q, k, v, qkv, o, up, down; /* either q, k, v or qkv */
+    asc_norm attn_norm, mlp_norm;       /* attn_norm.w NULL: none (ModernBERT's first block) */
+} asc_encoder_layer;
+
+typedef struct asc_encoder {
+    asc_ctx *ctx;
+    asc_encoder_config cfg;
+    asc_tensor *embed, *positions, *types; /* [V,D]; [n_positions,D]; [n_types,D] */
+    asc_norm embed_norm, final_norm;       /* final_norm.w NULL: none */
+    asc_tensor *relative;                  /* [n_buckets,H] */
+    asc_tensor *inv_freq[ASC_N_ROPES];
+    asc_encoder_layer *layers;
+    asc_proj head_dense, head;
+    asc_norm head_norm;
+    asc_tensor **owned; /* every weight, retained */
+    size_t n_owned, cap_owned;
+} asc_encoder;
+
+/* "bert, roberta, ..." for messages. */
+const char *asc_encoder_family_names(void);
+bool asc_encoder_is_family(asc_view model_type);
+/* Reads config.json. INVALID_ARGUMENT or UNIMPLEMENTED names the key; `path` is for messages. */
+ASC_MUST_USE asc_status asc_encoder_configure(asc_ctx *ctx, const char *path, const asc_json *config,
+                                              asc_encoder_config *out);
+/* Binds every tensor by the names of the family's files; one that has no place is refused by name. take_cfg
+ * is consumed, also when this fails. The weights stay open as long as the encoder. */
+ASC_MUST_USE asc_status asc_encoder_load(asc_ctx *ctx, const asc_weights *w, asc_encoder_config *take_cfg,
+                                         asc_encoder *out);
+void asc_encoder_unload(asc_encoder *e);
+
+typedef struct asc_encoder_run {
+    asc_tensor *x;     /* word embeddings [B,T,D] as looked up */
+    asc_tensor *types; /* i32 [B,T]; NULL: all 0 */
+    asc_site_fn site;  /* NULL = none; sites are those of decoders */
+    void *site_self;
+} asc_encoder_run;
+
+/* What leaves the last block (and a final norm): [B,T,D]. */
+asc_tensor *asc_encoder_hidden(asc_encoder *e, const asc_encoder_run *run);
+/* Scores of the classes: [B,C], of a token head [B,T,C]. The encoder has a head. */
+asc_tensor *asc_encoder_classes(asc_encoder *e, asc_tensor *hidden);
+/* The text's embedding, of length 1: [B,D']. */
+asc_tensor *asc_encoder_embedding(asc_encoder *e, asc_tensor *hidden);
+
+#endif

@@ -1,0 +1,34 @@
+/* encoder_family.h - what differs between the families of text encoders: keys of their configs, names of
+ * their tensors, their heads. */
+#ifndef ASC_ENCODER_FAMILY_H
+#define ASC_ENCODER_FAMILY_H
+
+#include "encoder.h"
+
+/* Names without ".weight" and ".bias"; NULL = the family has none. Those of a layer stand behind `layer`.
+ * Base tensors may have the prefix or not (a file of the bare model lacks it); names that begin with '^' in
+ * the head belong to the base as well. */
+typedef struct asc_encoder_names {
+    const char *prefix;
+    const char *word, *position, *type, *embed_norm, *relative, *final_norm;
+    const char *layer; /* has one %lld */
+    const char *q, *k, *v, *qkv, *o, *attn_norm, *up, *down, *mlp_norm;
+    const char *head_dense, *head_norm, *head;
+    const char *token_dense, *token_norm; /* of a token classification head, in front of `classifier` */
+} asc_encoder_names;
+
+typedef struct asc_encoder_family {
+    const char *model_type;
+    const asc_encoder_names *names;
+    /* keys of config.json */
+    const char *width, *layers, *heads, *ff, *act, *eps;
+    double default_eps;
+    bool behind_pad; /* positions begin behind that of the padding token (RoBERTa) */
+    bool modern;     /* ModernBERT: rotary positions, local windows, pre-norm, gated */
+    asc_mlp_act head_act;
+} asc_encoder_family;
+
+extern const asc_encoder_family asc_encoder_families[];
+extern const size_t asc_n_encoder_families;
+
+#endif

@@ -1,0 +1,105 @@
+/* encoder_names.c - a table: the families of text encoders and the names in their files; see
+ * encoder_family.h. The names are those of the models in the transformers library. */
+#include "encoder_family.h"
+
+#define BERT_LAYER                                                                                           \
+    .layer = "encoder.layer.%lld.", .q = "attention.self.query", .k = "attention.self.key",                  \
+    .v = "attention.self.value", .o = "attention.output.dense", .attn_norm = "attention.output.LayerNorm",   \
+    .up = "intermediate.dense", .down = "output.dense", .mlp_norm = "output.LayerNorm"
+#define BERT_ENTRY                                                                                           \
+    .word = "embeddings.word_embeddings", .position = "embeddings.position_embeddings",                      \
+    .type = "embeddings.token_type_embeddings", .embed_norm = "embeddings.LayerNorm"
+
+static const asc_encoder_names bert = {
+    .prefix = "bert.", BERT_ENTRY, BERT_LAYER, .head_dense = "^pooler.dense", .head = "classifier"};
+static const asc_encoder_names roberta = {.prefix = "roberta.",
+                                          BERT_ENTRY,
+                                          BERT_LAYER,
+                                          .head_dense = "classifier.dense",
+                                          .head = "classifier.out_proj"};
+static const asc_encoder_names electra = {.prefix = "electra.",
+                                          BERT_ENTRY,
+                                          BERT_LAYER,
+                                          .head_dense = "classifier.dense",
+                                          .head = "classifier.out_proj"};
+static const asc_encoder_names distilbert = {.prefix = "distilbert.",
+                                             .word = "embeddings.word_embeddings",
+                                             .position = "embeddings.position_embeddings",
+                                             .embed_norm = "embeddings.LayerNorm",
+                                             .layer = "transformer.layer.%lld.",
+                                             .q = "attention.q_lin",
+                                             .k = "attention.k_lin",
+                                             .v = "attention.v_lin",
+                                             .o = "attention.out_lin",
+                                             .attn_norm = "sa_layer_norm",
+                                             .up = "ffn.lin1",
+                                             .down = "ffn.lin2",
+                                             .mlp_norm = "output_layer_norm",
+                                             .head_dense = "pre_classifier",
+                                             .head = "classifier"};
+static const asc_encoder_names mpnet = {.prefix = "mpnet.",
+                                        .word = "embeddings.word_embeddings",
+                                        .position = "embeddings.position_embeddings",
+                                        .embed_norm = "embeddings.LayerNorm",
+                                        .relative = "encoder.relative_attention_bias",
+                                        .layer = "encoder.layer.%lld.",
+                                        .q = "attention.attn.q",
+                                        .k = "attention.attn.k",
+                                        .v = "attention.attn.v",
+                                        .o = "attention.attn.o",
+                                        .attn_norm = "attention.LayerNorm",
+                                        .up = "intermediate.dense",
+                                        .down = "output.dense",
+                                        .mlp_norm = "output.LayerNorm",
+                                        .head_dense = "classifier.dense",
+                                        .head = "classifier.out_proj"};
+static const asc_encoder_names modernbert = {.prefix = "model.",
+                                             .word = "embeddings.tok_embeddings",
+                                             .embed_norm = "embeddings.norm",
+                                             .final_norm = "final_norm",
+                                             .layer = "layers.%lld.",
+                                             .qkv = "attn.Wqkv",
+                                             .o = "attn.Wo",
+                                             .attn_norm = "attn_norm",
+                                             .up = "mlp.Wi",
+                                             .down = "mlp.Wo",
+                                             .mlp_norm = "mlp_norm",
+                                             .head_dense = "head.dense",
+                                             .head_norm = "head.norm",
+                                             .head = "classifier",
+                                             .token_dense = "head.dense",
+                                             .token_norm = "head.norm"};
+
+#define BERT_KEYS                                                                                            \
+    .width = "hidden_size", .layers = "num_hidden_layers", .heads = "num_attention_heads",                   \
+    .ff = "intermediate_size", .act = "hidden_act", .eps = "layer_norm_eps", .default_eps = 1e-12
+
+const asc_encoder_family asc_encoder_families[] = {
+    {.model_type = "bert", .names = &bert, BERT_KEYS, .head_act = ASC_MLP_TANH},
+    {.model_type = "roberta", .names = &roberta, BERT_KEYS, .behind_pad = true, .head_act = ASC_MLP_TANH},
+    {.model_type = "xlm-roberta", .names = &roberta, BERT_KEYS, .behind_pad = true, .head_act = ASC_MLP_TANH},
+    {.model_type = "camembert", .names = &roberta, BERT_KEYS, .behind_pad = true, .head_act = ASC_MLP_TANH},
+    {.model_type = "electra", .names = &electra, BERT_KEYS, .head_act = ASC_MLP_GELU},
+    {.model_type = "distilbert",
+     .names = &distilbert,
+     .width = "dim",
+     .layers = "n_layers",
+     .heads = "n_heads",
+     .ff = "hidden_dim",
+     .act = "activation",
+     .default_eps = 1e-12,
+     .head_act = ASC_MLP_RELU},
+    {.model_type = "mpnet", .names = &mpnet, BERT_KEYS, .behind_pad = true, .head_act = ASC_MLP_TANH},
+    {.model_type = "modernbert",
+     .names = &modernbert,
+     .width = "hidden_size",
+     .layers = "num_hidden_layers",
+     .heads = "num_attention_heads",
+     .ff = "intermediate_size",
+     .act = "hidden_activation",
+     .eps = "norm_eps",
+     .default_eps = 1e-5,
+     .modern = true,
+     .head_act = ASC_MLP_GELU},
+};
+const size_t asc_n_encoder_families = sizeof asc_encoder_families / sizeof *asc_encoder_families;

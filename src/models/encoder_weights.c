@@ -1,0 +1,248 @@
+/* encoder_weights.c - binds the tensors of a text encoder's files, by the names of its family. Every tensor
+ * is checked for its shape; one that has no place is refused by name, but for heads that are not used. */
+#include "encoder_family.h"
+#include "exec.h"
+#include "view.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct binder {
+    asc_ctx *ctx;
+    const asc_weights *g;
+    asc_encoder *e;
+    const asc_encoder_names *names;
+    asc_status st;
+    bool *used; /* by tensor index */
+    bool prefixed;
+    int64_t layer; /* -1 = none */
+} binder;
+
+static asc_tensor *own(binder *b, asc_tensor *t) {
+    asc_encoder *e = b->e;
+    if (asc_tensor_poisoned(t)) {
+        b->st = asc_graph_take_error(asc_graph_of(b->ctx));
+        return NULL;
+    }
+    b->st = asc_grow(b->ctx, ASC_MEM_WEIGHTS, (void **)&e->owned, &e->cap_owned, e->n_owned + 1,
+                     sizeof *e->owned);
+    if (b->st != ASC_OK) return NULL;
+    asc_tensor_retain(t);
+    e->owned[e->n_owned++] = t;
+    return t;
+}
+
+/* Name of a tensor in the files: of the current layer, of the base ('^' or base true), or as it is. */
+static void full_name(const binder *b, const char *name, bool base, const char *end, char out[200]) {
+    char layer[64] = "";
+    if (name[0] == '^') {
+        base = true;
+        name++;
+    }
+    if (b->layer >= 0) {
+        const char *at = strstr(b->names->layer, "%lld");
+        snprintf(layer, sizeof layer, "%.*s%lld%s", (int)(at - b->names->layer), b->names->layer,
+                 (long long)b->layer, at + 4);
+    }
+    snprintf(out, 200, "%s%s%s%s", base && b->prefixed ? b->names->prefix : "", layer, name, end);
+}
+
+/* As f32, once: vectors that the files hold in halves. */
+static asc_tensor *widened(binder *b, asc_tensor *w) {
+    w = asc_cast(b->ctx, w, ASC_DTYPE_F32);
+    if ((b->st = asc_run(b->ctx, &w, 1)) != ASC_OK) return NULL;
+    asc_tensor_detach(w);
+    return w;
+}
+
+/* rows == 0: a vector of cols. NULL when it is optional and absent, or after an error. */
+static asc_tensor *bind(binder *b, const char *name, bool base, const char *end, bool required, int64_t rows,
+                        int64_t cols) {
+    char full[200], text[128];
+    if (b->st != ASC_OK) return NULL;
+    full_name(b, name, base, end, full);
+    const asc_weight *t = asc_weights_find(b->g, full);
+    if (t == NULL) {
+        if (required) {
+            b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT, "'%s': tensor %s is missing", b->g->path, full);
+            asc_hint(b->ctx, "the folder is incomplete, or its config.json is of another model");
+        }
+        return NULL;
+    }
+    b->used[t - b->g->v] = true;
+    bool ok = rows == 0 ? t->rank == 1 && t->dims[0] == cols
+                        : t->rank == 2 && t->dims[0] == rows && t->dims[1] == cols;
+    asc_shape shape = {.rank = t->rank};
+    for (int i = 0; i < t->rank; i++) shape.dims[i] = t->dims[i];
+    if (!ok) {
+        b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT,
+                         "'%s': tensor %s has shape %s; config.json asks for [%lld%s%lld]", b->g->path, full,
+                         asc_shape_text(&shape, text), (long long)(rows > 0 ? rows : cols),
+                         rows > 0 ? "," : "", (long long)(rows > 0 ? cols : 0));
+        asc_hint(b->ctx, "config.json and the weights contradict each other; fetch the folder again");
+        return NULL;
+    }
+    if (t->dtype != ASC_DTYPE_F32 && asc_dtype_expand(t->dtype) == NULL) {
+        b->st = ASC_FAIL(b->ctx, ASC_UNIMPLEMENTED,
+                         "'%s': tensor %s is stored as %s, which is not supported here", b->g->path, full,
+                         asc_dtype_of(t->dtype)->name);
+        return NULL;
+    }
+    asc_tensor *w = asc_from_stored(b->ctx, t->dtype, shape, t->data);
+    if (rows == 0 && t->dtype != ASC_DTYPE_F32) w = widened(b, w);
+    return b->st == ASC_OK ? own(b, w) : NULL;
+}
+
+/* Weight and bias; older files call them gamma and beta. A norm without bias adds zeros. */
+static asc_norm bind_norm(binder *b, const char *name, bool base, bool required) {
+    int64_t d = b->e->cfg.d_model;
+    asc_norm n = {0};
+    if (name == NULL || b->st != ASC_OK) return n;
+    n.w = bind(b, name, base, ".gamma", false, 0, d);
+    n.b = bind(b, name, base, ".beta", false, 0, d);
+    if (n.w == NULL) n.w = bind(b, name, base, ".weight", required, 0, d);
+    if (n.w != NULL && n.b == NULL) n.b = bind(b, name, base, ".bias", false, 0, d);
+    if (n.w == NULL || n.b != NULL || b->st != ASC_OK) return n;
+    float *zeros = asc_calloc(b->ctx, ASC_MEM_WEIGHTS, (size_t)d, sizeof *zeros);
+    if (zeros == NULL) {
+        b->st = ASC_RESOURCE_EXHAUSTED;
+        return n;
+    }
+    n.b = own(b, asc_from_f32(b->ctx, ASC_SHAPE(d), zeros));
+    asc_free(b->ctx, zeros);
+    return n;
+}
+
+static asc_proj bind_proj(binder *b, const char *name, bool base, int64_t out, int64_t in) {
+    asc_proj p = {.w = bind(b, name, base, ".weight", true, out, in)};
+    if (p.w != NULL) p.b = bind(b, name, base, ".bias", false, 0, out);
+    return p;
+}
+
+static void name_layer(binder *b, asc_encoder_layer *w) {
+    char text[64];
+    snprintf(text, sizeof text, "blocks.%lld.attn", (long long)b->layer);
+    w->attn_label = asc_label_intern(b->ctx, text);
+    snprintf(text, sizeof text, "blocks.%lld.mlp", (long long)b->layer);
+    w->mlp_label = asc_label_intern(b->ctx, text);
+    if (b->st == ASC_OK && (w->attn_label == NULL || w->mlp_label == NULL)) b->st = ASC_RESOURCE_EXHAUSTED;
+}
+
+static void bind_layer(binder *b, asc_encoder_layer *w) {
+    const asc_encoder_names *n = b->names;
+    const asc_encoder_config *c = &b->e->cfg;
+    int64_t d = c->d_model;
+    bool first_without = c->pre_norm && b->layer == 0; /* ModernBERT: the embeddings' norm stands for it */
+    if (n->qkv != NULL) {
+        w->qkv = bind_proj(b, n->qkv, true, 3 * d, d);
+    } else {
+        w->q = bind_proj(b, n->q, true, d, d);
+        w->k = bind_proj(b, n->k, true, d, d);
+        w->v = bind_proj(b, n->v, true, d, d);
+    }
+    w->o = bind_proj(b, n->o, true, d, d);
+    w->up = bind_proj(b, n->up, true, c->gated ? 2 * c->d_ff : c->d_ff, d);
+    w->down = bind_proj(b, n->down, true, d, c->d_ff);
+    w->attn_norm = bind_norm(b, n->attn_norm, true, !first_without);
+    w->mlp_norm = bind_norm(b, n->mlp_norm, true, true);
+    name_layer(b, w);
+}
+
+static void bind_ropes(binder *b) {
+    asc_encoder *e = b->e;
+    for (int k = 0; k < e->cfg.n_ropes && b->st == ASC_OK; k++) {
+        int64_t half = e->cfg.rope[k].n_rot / 2;
+        double mscale, *f = asc_calloc(b->ctx, ASC_MEM_WEIGHTS, (size_t)half + 1, sizeof *f);
+        if (f == NULL) {
+            b->st = ASC_RESOURCE_EXHAUSTED;
+            return;
+        }
+        asc_rope_frequencies(&e->cfg.rope[k], NULL, f, &mscale);
+        e->inv_freq[k] = own(b, asc_from_f64(b->ctx, ASC_SHAPE(half), f));
+        asc_free(b->ctx, f);
+    }
+}
+
+static void bind_head(binder *b) {
+    asc_encoder *e = b->e;
+    const asc_encoder_config *c = &e->cfg;
+    const asc_encoder_names *n = b->names;
+    if (c->head == ASC_HEAD_NONE) return;
+    bool tokens = c->head == ASC_HEAD_TOKENS;
+    const char *norm = tokens ? n->token_norm : n->head_norm;
+    if (c->has_head_dense)
+        e->head_dense = bind_proj(b, tokens ? n->token_dense : n->head_dense, false, c->d_model, c->d_model);
+    if (norm != NULL) e->head_norm = bind_norm(b, norm, false, true);
+    e->head = bind_proj(b, tokens ? "classifier" : n->head, false, c->n_classes, c->d_model);
+}
+
+/* Tensors without effect on what is computed: buffers, and heads that nothing asks for. */
+static bool has_no_effect(const binder *b, asc_view name) {
+    asc_view base = name;
+    bool in_base = b->prefixed && asc_view_starts(name, asc_view_of(b->names->prefix));
+    size_t n = strlen(b->names->prefix);
+    if (in_base) base = asc_view_make(name.ptr + n, name.len - n);
+    if (asc_view_eqs(base, "embeddings.position_ids") || asc_view_starts(base, asc_view_of("pooler.")))
+        return true;
+    return b->e->cfg.head == ASC_HEAD_NONE &&
+           ((b->prefixed && !in_base) || asc_view_starts(name, asc_view_of("cls.")) ||
+            asc_view_starts(name, asc_view_of("lm_head.")));
+}
+
+static asc_status all_used(binder *b) {
+    for (size_t i = 0; i < b->g->n; i++) {
+        if (b->used[i] || has_no_effect(b, b->g->v[i].name)) continue;
+        asc_view n = asc_view_cut(b->g->v[i].source, 100);
+        ASC_FAIL(b->ctx, ASC_UNIMPLEMENTED, "'%s': tensor " ASC_VIEW_FMT " has no place in a %s model here",
+                 b->g->path, ASC_VIEW_ARG(n), b->e->cfg.architecture);
+        return asc_hint(b->ctx,
+                        "ignoring it would change the numbers; this variant of the model is not supported");
+    }
+    return ASC_OK;
+}
+
+asc_status asc_encoder_load(asc_ctx *ctx, const asc_weights *g, asc_encoder_config *take_cfg,
+                            asc_encoder *out) {
+    *out = (asc_encoder){.ctx = ctx, .cfg = *take_cfg};
+    const asc_encoder_config *c = &out->cfg;
+    const asc_encoder_names *n = c->family->names;
+    binder b = {.ctx = ctx, .g = g, .e = out, .names = n, .layer = -1};
+    char word[200];
+    *take_cfg = (asc_encoder_config){0};
+    b.used = asc_calloc(ctx, ASC_MEM_GENERAL, g->n + 1, sizeof *b.used);
+    out->layers = asc_calloc(ctx, ASC_MEM_WEIGHTS, (size_t)c->n_layers, sizeof *out->layers);
+    if (b.used == NULL || out->layers == NULL) b.st = ASC_RESOURCE_EXHAUSTED;
+    asc_scope_begin(ctx); /* weights are held by `owned`, not by a scope */
+    snprintf(word, sizeof word, "%s%s.weight", n->prefix, n->word);
+    b.prefixed = asc_weights_find(g, word) != NULL;
+    out->embed = bind(&b, n->word, true, ".weight", true, c->n_vocab, c->d_model);
+    if (n->position != NULL)
+        out->positions = bind(&b, n->position, true, ".weight", true, c->n_positions, c->d_model);
+    if (n->type != NULL) out->types = bind(&b, n->type, true, ".weight", true, c->n_types, c->d_model);
+    if (n->relative != NULL)
+        out->relative = bind(&b, n->relative, true, ".weight", true, c->n_buckets, c->n_heads);
+    out->embed_norm = bind_norm(&b, n->embed_norm, true, true);
+    out->final_norm = bind_norm(&b, n->final_norm, true, true);
+    bind_ropes(&b);
+    for (int64_t l = 0; l < c->n_layers && b.st == ASC_OK; l++) {
+        b.layer = l;
+        bind_layer(&b, &out->layers[l]);
+    }
+    b.layer = -1;
+    bind_head(&b);
+    asc_status st = b.st == ASC_OK ? all_used(&b) : b.st;
+    st = asc_scope_close(ctx, st);
+    asc_free(ctx, b.used);
+    if (st != ASC_OK) asc_encoder_unload(out);
+    return st;
+}
+
+void asc_encoder_unload(asc_encoder *e) {
+    for (size_t i = 0; i < e->n_owned; i++) asc_tensor_release(e->owned[i]);
+    if (e->ctx != NULL) {
+        asc_free(e->ctx, e->owned);
+        asc_free(e->ctx, e->layers);
+        asc_encoder_config_deinit(e->ctx, &e->cfg);
+    }
+    *e = (asc_encoder){0};
+}
