@@ -18,6 +18,7 @@ typedef struct asc_key_node {
     int32_t in[ASC_MAX_IN];
     asc_dtype dtype;
     asc_precision level;
+    bool many_rows;
     asc_shape shape;
     int n_i, n_f;
     int64_t i[ASC_N_IATTR];

@@ -31,7 +31,7 @@ size_t asc_key_write(const asc_runtime *rt, const asc_tensor *t, uint64_t *to) {
     }
     to[0] = (uint64_t)(uint16_t)(opcode + 1) | (uint64_t)n_in << 16 | (uint64_t)t->dtype << 24 |
             (uint64_t)rank << 32 | (uint64_t)(leaf ? ASC_PRECISION_HIGHEST : t->level) << 40 |
-            (uint64_t)n_i << 48 | (uint64_t)n_f << 56;
+            (uint64_t)(!leaf && t->many_rows) << 47 | (uint64_t)n_i << 48 | (uint64_t)n_f << 56;
     return n + n_i + n_f;
 }
 
@@ -40,7 +40,8 @@ const uint64_t *asc_key_read(const uint64_t *at, asc_key_node *out) {
     *out = (asc_key_node){.opcode = (int)(w & 0xffff) - 1,
                           .n_in = (int)(w >> 16 & 0xff),
                           .dtype = (asc_dtype)(w >> 24 & 0xff),
-                          .level = (asc_precision)(w >> 40 & 0xff),
+                          .level = (asc_precision)(w >> 40 & 0x7f),
+                          .many_rows = (w >> 47 & 1) != 0,
                           .n_i = (int)(w >> 48 & 0xff),
                           .n_f = (int)(w >> 56)};
     for (int k = 0; k < out->n_in; k += 2) {

@@ -96,6 +96,11 @@ static bool differ(const asc_key_node *x, const asc_key_node *y, char *out, size
                  asc_precision_name(y->level));
         return true;
     }
+    if (x->many_rows != y->many_rows) {
+        snprintf(out, room, "kernels for many rows %s, not in the nearest entry",
+                 x->many_rows ? "here" : "in general");
+        return true;
+    }
     for (int k = 0; k < ASC_N_IATTR; k++) {
         if (x->i[k] == y->i[k]) continue;
         snprintf(out, room, "%s %lld here, %lld in the nearest entry",

@@ -151,6 +151,7 @@ asc_status asc_cut_build(asc_ctx *ctx, asc_program *out) {
             n.op = t->op;
             n.attrs = t->attrs;
             n.level = t->level;
+            n.many_rows = t->many_rows;
             n.n_in = t->n_in;
             for (int k = 0; k < t->n_in; k++) n.in[k] = t->in[k]->slot;
         }

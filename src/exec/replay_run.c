@@ -95,7 +95,9 @@ static asc_status record(asc_replay *r, int level, asc_tensor **ts) {
         for (int j = 0; j < n->n_in; j++) in[j] = ts[n->in[j]];
         const char *label = asc_set_label(ctx, asc_label_intern(ctx, n->label));
         const asc_precision old = asc_set_level(ctx, level < 0 ? n->level : (asc_precision)level);
+        const bool many = asc_set_many_rows(ctx, n->many_rows);
         ts[i] = asc_apply(ctx, n->op, &n->attrs, in, n->n_in);
+        asc_set_many_rows(ctx, many);
         asc_set_level(ctx, old);
         asc_set_label(ctx, label);
     }

@@ -122,7 +122,8 @@ static int32_t product_int8(splitter *s, asc_node n) {
 static int32_t attention(splitter *s, asc_node n, asc_precision level) {
     for (int i = 0; i < n.n_in; i++) {
         int32_t p[PIECES], sum;
-        if (i == 3) continue;
+        if (s->rw.p->nodes[n.in[i]].dtype != ASC_DTYPE_F32) continue; /* a tree's parents and positions */
+        if (asc_node_is(&n, ASC_OPCODE_SDPA_GRAD) && i == 3) continue;
         int count = pieces_of(level);
         if (count == PIECES) break; /* all of f32 */
         if (!split(s, n.in[i], count, p)) return -1;
@@ -139,7 +140,8 @@ static bool is_product(const asc_node *n) {
 }
 
 static bool is_attention(const asc_node *n) {
-    return asc_node_is(n, ASC_OPCODE_SDPA) || asc_node_is(n, ASC_OPCODE_SDPA_GRAD);
+    return asc_node_is(n, ASC_OPCODE_SDPA) || asc_node_is(n, ASC_OPCODE_SDPA_GRAD) ||
+           asc_node_is(n, ASC_OPCODE_SDPA_TREE);
 }
 
 /* Devices have int8 kernels for a product with one matrix. */

@@ -32,7 +32,7 @@ asc_tensor *asc_apply(asc_ctx *ctx, const asc_op *op, const asc_attrs *attrs, as
     c.attrs = attrs != NULL ? attrs : &none;
     c.n_in = n_in;
     c.level = op->fuse == ASC_FUSE_GEMM ? g->level : ASC_PRECISION_HIGHEST;
-    c.many_rows = false;
+    c.many_rows = g->many_rows && op->fuse == ASC_FUSE_GEMM;
     for (int i = 0; i < n_in; i++) {
         if (in[i]->poison != ASC_OK) return in[i];
         c.in_dtype[i] = in[i]->dtype;
@@ -51,6 +51,7 @@ asc_tensor *asc_apply(asc_ctx *ctx, const asc_op *op, const asc_attrs *attrs, as
     t->dtype = c.dtype;
     t->shape = c.shape;
     t->level = c.level;
+    t->many_rows = c.many_rows;
     for (int i = 0; i < n_in; i++) {
         t->in[i] = in[i];
         in[i]->refs++;

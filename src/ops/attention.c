@@ -85,26 +85,27 @@ asc_tensor *asc_attn_swap_k(asc_ctx *ctx, asc_tensor *k) {
     return k == NULL ? NULL : asc_transpose(ctx, k, 4, (int[]){0, 2, 1, 3});
 }
 
-/* 1 where a query of the folded rows sees a key: [R*T,S]; NULL when all see all. */
-static asc_tensor *visible(asc_ctx *ctx, const asc_attrs *attrs, const asc_attn_parts *s) {
-    const int64_t window = attrs->i[ASC_ATTN_WINDOW], R = s->H / s->G;
-    asc_tensor *query = asc_reshape(ctx, asc_iota(ctx, s->T, (double)(s->S - s->T), 1), ASC_SHAPE(s->T, 1));
-    asc_tensor *key = asc_reshape(ctx, asc_iota(ctx, s->S, 0, 1), ASC_SHAPE(1, s->S)), *mask = NULL;
+/* 1 where a query sees a key: [T,S]; NULL when all see all. */
+static asc_tensor *visible(asc_ctx *ctx, const asc_attrs *attrs, int64_t n_queries, int64_t n_keys) {
+    const int64_t window = attrs->i[ASC_ATTN_WINDOW];
+    asc_tensor *query =
+        asc_reshape(ctx, asc_iota(ctx, n_queries, (double)(n_keys - n_queries), 1), ASC_SHAPE(n_queries, 1));
+    asc_tensor *key = asc_reshape(ctx, asc_iota(ctx, n_keys, 0, 1), ASC_SHAPE(1, n_keys)), *mask = NULL;
     if (attrs->i[ASC_ATTN_CAUSAL] != 0) mask = asc_less_equal(ctx, key, query);
     if (window > 0) {
         asc_tensor *bound = asc_full(ctx, ASC_SCALAR_SHAPE, (double)window);
         asc_tensor *near = asc_less(ctx, asc_sub(ctx, query, key), bound);
         mask = mask == NULL ? near : asc_mul(ctx, mask, near);
     }
-    if (mask == NULL) return NULL;
-    return asc_reshape(ctx, asc_broadcast(ctx, mask, ASC_SHAPE(R, s->T, s->S)), ASC_SHAPE(R * s->T, s->S));
+    return mask == NULL ? NULL : asc_broadcast(ctx, mask, ASC_SHAPE(n_queries, n_keys));
 }
 
-void asc_attn_record(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_tensor *k, asc_tensor *v,
-                     asc_attn_parts *out) {
+void asc_attn_record_masked(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_tensor *k, asc_tensor *v,
+                            asc_tensor *mask, asc_attn_parts *out) {
     const int64_t *dq = q->shape.dims, *dk = k->shape.dims;
     const double cap = attrs->f[ASC_ATTN_CAP];
     *out = (asc_attn_parts){.B = dq[0], .T = dq[1], .S = dk[1], .H = dq[2], .G = dk[2], .D = dq[3]};
+    const int64_t R = out->H / out->G;
     out->q = asc_attn_fold_q(ctx, out, q);
     out->k = asc_attn_swap_k(ctx, k);
     out->v = asc_attn_swap_k(ctx, v);
@@ -113,15 +114,22 @@ void asc_attn_record(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_te
         out->tanh = asc_tanh(ctx, asc_scale(ctx, s, 1 / cap));
         s = asc_scale(ctx, out->tanh, cap);
     }
-    asc_tensor *mask = visible(ctx, attrs, out);
     if (mask == NULL) {
         out->p = asc_softmax(ctx, s);
         return;
     }
+    mask = asc_reshape(ctx, asc_broadcast(ctx, mask, ASC_SHAPE(R, out->T, out->S)),
+                       ASC_SHAPE(R * out->T, out->S));
     /* A finite "minus infinity" keeps rows without any visible key free of NaN; the second mask makes them 0.
      */
     asc_tensor *hidden = asc_full(ctx, ASC_SCALAR_SHAPE, -1e30);
     out->p = asc_mul(ctx, asc_softmax(ctx, asc_where(ctx, mask, s, hidden)), mask);
+}
+
+void asc_attn_record(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_tensor *k, asc_tensor *v,
+                     asc_attn_parts *out) {
+    asc_tensor *mask = visible(ctx, attrs, q->shape.dims[1], k->shape.dims[1]);
+    asc_attn_record_masked(ctx, attrs, q, k, v, mask, out);
 }
 
 asc_tensor *asc_attn_score_tangent(asc_ctx *ctx, const asc_attrs *attrs, const asc_attn_parts *s,

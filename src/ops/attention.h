@@ -25,6 +25,17 @@ asc_status asc_attn_infer(asc_ctx *ctx, const asc_call *c);
 /* Pairs (query, visible key) over all batches and query heads: what the work is proportional to. */
 double asc_attn_pairs(const asc_call *c);
 
+/* ---- sdpa_tree: keys that are a tree ---- */
+
+/* The key before key i of a tree: at most i - 1, below 0 = none. */
+static inline int64_t asc_tree_up(double parent, int64_t i) {
+    return !(parent >= 0) ? -1 : parent < (double)i ? (int64_t)parent : i - 1;
+}
+/* Whether a query at position q sees a key at position k, one of its ancestors. */
+static inline bool asc_tree_near(double q, double k, int64_t window) {
+    return window <= 0 || k > q - (double)window;
+}
+
 /* sum_d a[d] b[d] with strides; a fixed order of additions. */
 double asc_attn_dot(const double *a, int64_t a_step, const double *b, int64_t b_step, int64_t n);
 /* The score of a raw dot product: scaled, then capped. */
@@ -39,6 +50,9 @@ typedef struct asc_attn_parts {
 
 void asc_attn_record(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_tensor *k, asc_tensor *v,
                      asc_attn_parts *out);
+/* The same where mask [T,S] says which keys a query sees; NULL = all. */
+void asc_attn_record_masked(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_tensor *k, asc_tensor *v,
+                            asc_tensor *mask, asc_attn_parts *out);
 /* [B,T,H,D] -> [B,G,R*T,D] and back; [B,S,G,D] -> [B,G,S,D] and back. NULL gives NULL. */
 asc_tensor *asc_attn_fold_q(asc_ctx *ctx, const asc_attn_parts *s, asc_tensor *q);
 asc_tensor *asc_attn_unfold_q(asc_ctx *ctx, const asc_attn_parts *s, asc_tensor *q);

@@ -157,6 +157,13 @@ asc_precision asc_set_level(asc_ctx *ctx, asc_precision level) {
     return old;
 }
 
+bool asc_set_many_rows(asc_ctx *ctx, bool on) {
+    asc_graph *g = asc_graph_of(ctx);
+    bool old = g->many_rows;
+    g->many_rows = on;
+    return old;
+}
+
 void asc_scope_begin(asc_ctx *ctx) {
     asc_graph *g = asc_graph_of(ctx);
     if (asc_grow(ctx, ASC_MEM_PROGRAM, (void **)&g->scope_start, &g->cap_scopes, g->n_scopes + 1,

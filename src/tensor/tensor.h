@@ -42,6 +42,7 @@ struct asc_tensor {
     int refs; /* scope, consumers */
     asc_dtype dtype;
     asc_precision level; /* of matrix products */
+    bool many_rows;      /* of matrix products: kernels as for many rows (asc_set_many_rows) */
     asc_status poison;   /* ASC_OK, or the error this value stands for */
     int mark;            /* scratch of graph walks (generation number) */
     int slot;            /* scratch: index in the program being built */
@@ -87,6 +88,7 @@ typedef struct asc_graph {
     const char *label;
     struct asc_label **labels; /* interned; NULL = none yet */
     asc_precision level;       /* of the ops recorded next */
+    bool many_rows;            /* likewise */
     /* set by the executor */
     asc_record_fn on_record;                          /* NULL = nothing is computed while recording */
     void (*free_buffer)(asc_ctx *ctx, asc_buffer *b); /* last reference is gone */
@@ -150,6 +152,11 @@ void asc_label_free_all(asc_graph *g); /* of asc_graph_deinit */
 /* Precision of matrix products recorded until the next call; returns the previous one. Gradients take the
  * level of the op that they belong to. */
 asc_precision asc_set_level(asc_ctx *ctx, asc_precision level);
+
+/* From here on (or no longer) matrix products use the kernels for many rows, however few theirs are: then the
+ * bits of a row do not depend on how many rows there are (but see asc_device.rows_depend). Returns what was.
+ */
+bool asc_set_many_rows(asc_ctx *ctx, bool on);
 
 /* Shape helpers. Elements: -1 on overflow or a negative dimension. */
 int64_t asc_shape_elems(const asc_shape *s);

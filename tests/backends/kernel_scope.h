@@ -13,6 +13,7 @@ static inline bool mine(const asc_op *op) {
     case ASC_OPCODE_GATHER:
     case ASC_OPCODE_SDPA:
     case ASC_OPCODE_SDPA_GRAD:
+    case ASC_OPCODE_SDPA_TREE:
         return false;
     case ASC_OPCODE_CONV: /* test_cpu_conv.c */
     case ASC_OPCODE_CONV_GRAD_INPUT:
@@ -46,7 +47,7 @@ static const int rare[] = {ASC_OPCODE_POW,         ASC_OPCODE_MOD,         ASC_O
                            ASC_OPCODE_LOGICAL_XOR, ASC_OPCODE_LOGICAL_NOT, ASC_OPCODE_IS_NAN,
                            ASC_OPCODE_IS_INF,      ASC_OPCODE_PROD,        ASC_OPCODE_LOG_SUM_EXP,
                            ASC_OPCODE_TOP_K,       ASC_OPCODE_RANDOM,      ASC_OPCODE_STRAIGHT_THROUGH,
-                           ASC_OPCODE_CUSTOM};
+                           ASC_OPCODE_CUSTOM,      ASC_OPCODE_TREE_MASK};
 
 static inline bool by_reference(const asc_op *op) {
     for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++)

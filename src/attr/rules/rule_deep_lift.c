@@ -79,6 +79,7 @@ static const asc_rule_row rows[] = {
     {ASC_OPCODE_LAYER_NORM, asc_vjp_decomposed_rules, "decomposed"},
     {ASC_OPCODE_RMS_NORM, asc_vjp_decomposed_rules, "decomposed"},
     {ASC_OPCODE_SDPA, asc_vjp_decomposed_rules, "decomposed"},
+    {ASC_OPCODE_SDPA_TREE, asc_vjp_decomposed_rules, "decomposed"},
     {ASC_OPCODE_SWIGLU, asc_vjp_decomposed_rules, "decomposed"},
 };
 

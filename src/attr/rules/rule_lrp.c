@@ -45,6 +45,7 @@ static const asc_rule_row rows[] = {
     {ASC_OPCODE_LAYER_NORM, asc_lrp_norm, "fixed deviation"},
     {ASC_OPCODE_RMS_NORM, asc_lrp_norm, "fixed deviation"},
     {ASC_OPCODE_SDPA, asc_vjp_decomposed_rules, "decomposed"},
+    {ASC_OPCODE_SDPA_TREE, asc_vjp_decomposed_rules, "decomposed"},
     {ASC_OPCODE_SWIGLU, asc_vjp_decomposed_rules, "decomposed"},
     {ASC_OPCODE_PRELU, asc_lrp_pass, "unchanged"},
     {ASC_OPCODE_POW, asc_lrp_pass, "unchanged"},

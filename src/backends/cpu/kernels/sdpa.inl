@@ -59,24 +59,6 @@ static void sdpa_dots(const sdpa_dims *p, int64_t rows, const float *q, const fl
     }
 }
 
-/* Turns one row's scores of a tile into weights relative to the row's new maximum, and rescales what was
- * summed so far (sum, out) to it. */
-VEC_INLINE void sdpa_online_row(float *s, int64_t lo, int64_t hi, int64_t n, float *max, float *sum,
-                                float *out, int64_t dp) {
-    const float old = *max, top = sdpa_mask_max(s, lo, hi), now = top > old ? top : old;
-    /* -inf: nothing seen so far but weights exp(-inf) = 0 */
-    float part = sdpa_exp_sum(s, lo, hi, n, now == -INFINITY ? 0.0f : now);
-    if (now > old && old != -INFINITY) {
-        vf c = vexp(vset1(old - now));
-        for (int64_t i = 0; i < dp; i += VW) vstore(out + i, vload(out + i) * c);
-        float f[VW];
-        vstore(f, c);
-        *sum *= f[0];
-    }
-    *sum += part;
-    *max = now;
-}
-
 /* Block of nt queries from t0 on; packed: this group's tiles. */
 static void sdpa_block(const sdpa_job *j, int64_t b, int64_t g, int64_t t0, const float *packed,
                        float *work) {

@@ -72,8 +72,8 @@ static void sdpa_take_rows(const sdpa_dims *p, const float *q, int64_t b, int64_
 }
 
 /* Keys [j0, j0 + n) of k, transposed: out [d][keys], missing keys 0. */
-static void sdpa_pack_transposed(const sdpa_dims *p, const float *k, int64_t b, int64_t g, int64_t j0,
-                                 int64_t n, float *out) {
+static inline void sdpa_pack_transposed(const sdpa_dims *p, const float *k, int64_t b, int64_t g, int64_t j0,
+                                        int64_t n, float *out) {
     const float *x = k + ((b * p->s + j0) * p->g + g) * p->d;
     const int64_t step = p->g * p->d, keys = p->keys;
     for (int64_t i0 = 0; i0 < p->d; i0 += 16) {
@@ -87,8 +87,8 @@ static void sdpa_pack_transposed(const sdpa_dims *p, const float *k, int64_t b, 
 }
 
 /* The same keys as rows: out [n][dp], missing columns 0. */
-static void sdpa_pack_rows(const sdpa_dims *p, const float *k, int64_t b, int64_t g, int64_t j0, int64_t n,
-                           float *out) {
+static inline void sdpa_pack_rows(const sdpa_dims *p, const float *k, int64_t b, int64_t g, int64_t j0,
+                                  int64_t n, float *out) {
     const float *x = k + ((b * p->s + j0) * p->g + g) * p->d;
     for (int64_t j = 0; j < n; j++) {
         memcpy(out + j * p->dp, x + j * p->g * p->d, (size_t)p->d * sizeof(float));
@@ -137,6 +137,24 @@ VEC_INLINE float sdpa_exp_sum(float *s, int64_t lo, int64_t hi, int64_t n, float
     }
     for (; i < n; i += VW) vstore(s + i, vzero());
     return vhsum(acc);
+}
+
+/* Turns one row's scores of a tile into weights relative to the row's new maximum, and rescales what was
+ * summed so far (sum, out) to it. */
+VEC_INLINE void sdpa_online_row(float *s, int64_t lo, int64_t hi, int64_t n, float *max, float *sum,
+                                float *out, int64_t dp) {
+    const float old = *max, top = sdpa_mask_max(s, lo, hi), now = top > old ? top : old;
+    /* -inf: nothing seen so far but weights exp(-inf) = 0 */
+    float part = sdpa_exp_sum(s, lo, hi, n, now == -INFINITY ? 0.0f : now);
+    if (now > old && old != -INFINITY) {
+        vf c = vexp(vset1(old - now));
+        for (int64_t i = 0; i < dp; i += VW) vstore(out + i, vload(out + i) * c);
+        float f[VW];
+        vstore(f, c);
+        *sum *= f[0];
+    }
+    *sum += part;
+    *max = now;
 }
 
 #endif
