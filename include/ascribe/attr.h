@@ -128,6 +128,12 @@ typedef struct asc_request {
     double alpha;   /* of Lime's penalty; 0 = 0.01 */
     size_t trials;  /* random baselines: the mean over so many; 0 = 1 */
     double refine;  /* hierarchical: split what scores more than this share of the largest; 0 = 0.1 */
+    double stdev;   /* gradient SHAP, noise tunnel: deviation of what is added to embeddings, as a share of
+                       their own; 0 = none (noise tunnel: 0.1) */
+
+    /* ---- inner structure ---- */
+    const char *layers; /* rows of scores for sites of every layer: "out", "attn.out", "mlp.out", "heads",
+                           several with commas, or "all"; NULL = none (methods about layers: "out") */
 } asc_request;
 
 typedef struct asc_feature {
@@ -138,6 +144,14 @@ typedef struct asc_feature {
     int64_t message;              /* index of the chat message, -1 = none */
     double score, error;          /* error: bound on |score - true score| */
 } asc_feature;
+
+/* A site of a layer in a result: what its values contribute, feature by feature. */
+typedef struct asc_inner_row {
+    char name[64];       /* "blocks.3.attn.out", "blocks.3.heads.5" */
+    int64_t layer, head; /* head -1: not one */
+    double total;        /* over all tokens, those of no feature and the answer's included */
+    double error;        /* bound on each number of the row */
+} asc_inner_row;
 
 typedef struct asc_candidate {
     int32_t id;
@@ -208,6 +222,9 @@ typedef struct asc_result {
     bool stochastic;                   /* errors are standard errors of sampling */
     uint64_t tokens_run, tokens_plain; /* perturbed prompts: tokens computed; what running each from its start
                                           would have computed */
+    asc_inner_row *inner; /* request.layers, methods about layers: from the first layer to the last */
+    double *inner_scores; /* [n_inner, n_features] */
+    size_t n_inner;
     /* encoders */
     char *label, *versus_label;  /* "" unless a class is explained */
     char *second, *similar_to;   /* "" if none */

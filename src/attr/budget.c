@@ -162,12 +162,12 @@ void asc_job_note_peak(asc_job *j, size_t bytes) {
     if (peak > j->r->predicted_peak_bytes) j->r->predicted_peak_bytes = peak;
 }
 
-static size_t room_of(const asc_job *j) {
+size_t asc_job_room(const asc_job *j) {
     size_t base = base_of(j), limit = asc_job_limit(j);
     return limit > base ? limit - base : 0;
 }
 
-static asc_status too_small(asc_job *j, size_t len, size_t least_bytes) {
+asc_status asc_job_too_small(asc_job *j, size_t len, size_t least_bytes) {
     size_t bytes = plus(base_of(j), least_bytes);
     ASC_FAIL(j->ctx, ASC_RESOURCE_EXHAUSTED, "one prompt of %zu tokens needs %zu bytes; the bound is %zu",
              len, bytes, asc_job_limit(j));
@@ -182,13 +182,13 @@ static asc_status choose(asc_job *j, asc_pass_kind kind, size_t len, size_t *kee
     asc_status st = asc_job_need(j, kind, len, 1, 0, &p);
     if (st != ASC_OK) return st;
     *bytes = smallest = total(&p);
-    if (*bytes <= room_of(j) || !is_backward(kind) || j->encoder != NULL) return ASC_OK;
+    if (*bytes <= asc_job_room(j) || !is_backward(kind) || j->encoder != NULL) return ASC_OK;
     st = asc_job_need(j, kind, len, 1, 1, &p);
     if (st != ASC_OK) return st;
     *keep_every = 1;
     *bytes = total(&p);
     if (*bytes < smallest) smallest = *bytes;
-    if (*bytes <= room_of(j)) return ASC_OK;
+    if (*bytes <= asc_job_room(j)) return ASC_OK;
     st = least(j, kind, len, keep_every, bytes);
     if (*bytes > smallest) *bytes = smallest;
     return st;
@@ -203,7 +203,7 @@ static asc_status refuse(asc_job *j, asc_pass_kind kind, size_t len, size_t byte
         if (st != ASC_OK) return st;
         more = plus(more, PROGRAMS);
     }
-    return too_small(j, len, bytes > more ? bytes : more);
+    return asc_job_too_small(j, len, bytes > more ? bytes : more);
 }
 
 asc_status asc_job_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t want, asc_way *out) {
@@ -211,7 +211,7 @@ asc_status asc_job_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t want
     *out = (asc_way){.batch = 1};
     asc_status st = choose(j, kind, len, &out->keep_every, &one);
     if (st != ASC_OK) return st;
-    size_t room = room_of(j);
+    size_t room = asc_job_room(j);
     if (one > room) return refuse(j, kind, len, one);
     st = fit(j, kind, len, want, room, one, out, &bytes);
     if (st != ASC_OK) return st;

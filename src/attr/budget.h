@@ -21,6 +21,10 @@ typedef struct asc_way {
 
 /* The bound in bytes on everything that is allocated; the mapped model file is not. */
 size_t asc_job_limit(const asc_job *j);
+/* What of it is left for a pass. */
+size_t asc_job_room(const asc_job *j);
+/* RESOURCE_EXHAUSTED: one prompt of len tokens takes least_bytes, which are more than that. */
+asc_status asc_job_too_small(asc_job *j, size_t len, size_t least_bytes);
 /* One pass over b prompts of `len` tokens: without running it. */
 ASC_MUST_USE asc_status asc_job_need(asc_job *j, asc_pass_kind kind, size_t len, size_t b, size_t keep_every,
                                      asc_price *out);

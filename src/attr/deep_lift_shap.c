@@ -1,5 +1,6 @@
 /* deep_lift_shap.c - DeepLift averaged over a distribution of baselines. */
 #include "method.h"
+#include "prompt_sweep.h"
 #include "ruled_pass.h"
 
 /* Rows of the baselines: the same number for every input, or one. */
@@ -34,6 +35,19 @@ static void price_rows(const asc_task *t, double *n_forward, double *n_gradient)
     *n_gradient = (double)rows;
 }
 
+enum { PROMPT_SAMPLES = 8 };
+
+static size_t prompt_samples(const asc_job *j) {
+    if (j->baseline != ASC_BASELINE_AUTO) return 1; /* one baseline: every sample would be the same */
+    return j->req->samples > 0 ? j->req->samples : PROMPT_SAMPLES;
+}
+
+static asc_status run(asc_job *j) { return asc_prompt_pairs(j, prompt_samples(j)); }
+
+static void price(const asc_job *j, double *n_forward, double *n_gradient) {
+    *n_forward = *n_gradient = (double)prompt_samples(j);
+}
+
 const asc_method asc_method_deep_lift_shap = {
     .info = {.name = "deep-lift-shap",
              .captum = "DeepLiftShap (at a site: LayerDeepLiftShap; of a unit: NeuronDeepLiftShap)",
@@ -42,7 +56,10 @@ const asc_method asc_method_deep_lift_shap = {
              .paper = "Lundberg, Lee, A Unified Approach to Interpreting Model Predictions, 2017",
              .axioms = "completeness against the mean over the baselines",
              .cost = "2 forward and 1 backward pass for each baseline",
-             .options = "baselines (any number of rows), at, no-multiply, fallback, compat-captum",
+             .options =
+                 "features, baseline (default: random tokens; eos, pad, zero, mean, token:ID), samples, "
+                 "seed, layers, output; nets: baselines (any number of rows), at, no-multiply, "
+                 "fallback, compat-captum",
              .differences = "one row is allowed; delta has one entry for each pair, example by example"},
     .by_gradient = true,
     .needs_baseline = true,
@@ -50,4 +67,6 @@ const asc_method asc_method_deep_lift_shap = {
     .complete = true,
     .attribute = attribute,
     .price_rows = price_rows,
+    .run = run,
+    .price = price,
 };

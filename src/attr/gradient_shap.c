@@ -1,6 +1,7 @@
 /* gradient_shap.c - gradients at random points between noisy inputs and random baselines, averaged. */
 #include "method.h"
 #include "path_integral.h"
+#include "prompt_sweep.h"
 #include <math.h>
 #include <string.h>
 
@@ -152,6 +153,21 @@ static void price_rows(const asc_task *t, double *n_forward, double *n_gradient)
     *n_gradient = n;
 }
 
+/* ---- prompts ---- */
+
+enum { PROMPT_SAMPLES = 32 };
+
+static size_t prompt_samples(const asc_job *j) {
+    return j->req->samples > 0 ? j->req->samples : PROMPT_SAMPLES;
+}
+
+static asc_status run(asc_job *j) { return asc_prompt_sweeps(j, ASC_ROWS_PATH, NULL, prompt_samples(j)); }
+
+static void price(const asc_job *j, double *n_forward, double *n_gradient) {
+    *n_gradient = (double)prompt_samples(j);
+    *n_forward = asc_prompt_sweep_values(ASC_ROWS_PATH, prompt_samples(j));
+}
+
 const asc_method asc_method_gradient_shap = {
     .info = {.name = "gradient-shap",
              .captum = "GradientShap (at a site: LayerGradientShap; of a unit: NeuronGradientShap)",
@@ -161,7 +177,10 @@ const asc_method asc_method_gradient_shap = {
                       "attribution priors, 2021",
              .axioms = "completeness in expectation",
              .cost = "samples forward and backward passes and 2 x samples forward",
-             .options = "baselines (any number of rows), samples, stdevs, no-multiply",
+             .options =
+                 "features, baseline (default: random tokens; eos, pad, zero, mean, token:ID), samples, "
+                 "stdevs, seed, output; nets: baselines (any number of rows), samples, stdevs, "
+                 "no-multiply",
              .differences =
                  "one standard error per score; all examples see the same draws; no baselines: zeros"},
     .by_gradient = true,
@@ -171,4 +190,6 @@ const asc_method asc_method_gradient_shap = {
     .samples = DEFAULT_SAMPLES,
     .attribute = attribute,
     .price_rows = price_rows,
+    .run = run,
+    .price = price,
 };

@@ -33,9 +33,7 @@ static asc_tensor *mean_row(asc_job *j) {
     return asc_scale(ctx, sum, 1.0 / (double)v);
 }
 
-/* Embeddings of the path's start [P - C,D] behind a prefix of C tokens: the baseline at active tokens, the
- * prompt itself elsewhere. */
-static asc_tensor *start_of_path(asc_job *j, asc_tensor *x) {
+asc_tensor *asc_job_path_start(asc_job *j, asc_tensor *x) {
     asc_ctx *ctx = j->ctx;
     size_t c = j->n_prefix, p = j->r->n_prompt - c;
     float *mask = asc_calloc(ctx, ASC_MEM_GENERAL, p, sizeof *mask);
@@ -137,7 +135,7 @@ static asc_status all_points(asc_job *j, const double *alphas, size_t n, double 
         return ASC_RESOURCE_EXHAUSTED;
     asc_tensor *x = asc_model_embed(j->m, j->r->prompt_ids + c, 1, (int64_t)rest);
     x = asc_reshape(ctx, x, ASC_SHAPE((int64_t)rest, j->m->info.d_model));
-    asc_tensor *ends[2] = {x, start_of_path(j, x)};
+    asc_tensor *ends[2] = {x, asc_job_path_start(j, x)};
     st = asc_run(ctx, ends, 2);
     while (st == ASC_OK && done < n) {
         size_t b = n - done < way.batch ? n - done : way.batch;

@@ -1,10 +1,12 @@
 /* input_x_gradient.c - gradient times input: the output's linear part at each token. */
 #include "method.h"
+#include "prompt_sweep.h"
 #include "task.h"
 #include <math.h>
 
 static asc_status run(asc_job *j) {
     asc_result *r = j->r;
+    if (j->inner != 0) return asc_prompt_sweeps(j, ASC_ROWS_PROMPT, NULL, 1);
     asc_status st = asc_job_gradient(j, "l2", NULL, r->scores);
     double largest = 0.0;
     for (size_t i = 0; i < r->n_prompt; i++) largest = fmax(largest, fabs(r->scores[i]));
@@ -45,7 +47,7 @@ const asc_method asc_method_input_x_gradient = {
              .paper = "Shrikumar et al., Not Just a Black Box, 2016",
              .axioms = "none in general (complete only for functions that are linear along the ray to zero)",
              .cost = "1 forward and 1 backward pass",
-             .options = "features, site, output; nets: at, no-multiply",
+             .options = "features, site, layers, output; nets: at, no-multiply",
              .differences = "sums over the embedding"},
     .by_gradient = true,
     .attribute = attribute,

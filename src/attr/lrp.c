@@ -1,5 +1,6 @@
 /* lrp.c - layer-wise relevance propagation: the explained value shared out backwards, op by op. */
 #include "method.h"
+#include "prompt_sweep.h"
 #include "ruled_pass.h"
 #include <math.h>
 #include <stdio.h>
@@ -49,6 +50,25 @@ done:
     return st;
 }
 
+/* ---- prompts ---- */
+
+/* Relevance of what leaves each block says where it was absorbed, so those rows are always there. */
+static asc_status run(asc_job *j) {
+    const asc_rule_options o = {0};
+    asc_rules rules = {0};
+    if (j->encoder == NULL) j->inner |= 1u << ASC_SWEEP_OUT;
+    asc_status st = asc_rules_init_lrp(j->ctx, &o, &rules);
+    if (st == ASC_OK) st = asc_prompt_sweeps(j, ASC_ROWS_PROMPT, &rules, 1);
+    asc_rules_deinit(&rules);
+    return st;
+}
+
+static void price(const asc_job *j, double *n_forward, double *n_gradient) {
+    (void)j;
+    *n_forward = 0.0;
+    *n_gradient = 1.0;
+}
+
 const asc_method asc_method_lrp = {
     .info =
         {.name = "lrp",
@@ -61,11 +81,16 @@ const asc_method asc_method_lrp = {
                   "Relevance Propagation, 2015",
          .axioms = "conservation up to what biases and epsilon absorb (printed for each site)",
          .cost = "1 forward and 1 backward pass; more for rules that change weights",
-         .options = "rules (by site, op, layer), at, fallback, compat-captum",
+         .options = "features, layers, output (logit); nets: rules (by site, op, layer), at, fallback, "
+                    "compat-captum",
          .differences =
              "a rule for every op; additions share relevance by size; rules belong to the call; delta "
-             "is the value minus the sum, as in Captum"},
+             "is the value minus the sum, as in Captum. Prompts: AttnLRP (Achtibat et al. 2024), of the "
+             "logit"},
     .by_gradient = true,
+    .by_logit = true,
     .attribute = attribute,
     .price_rows = asc_price_one_gradient,
+    .run = run,
+    .price = price,
 };

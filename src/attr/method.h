@@ -45,6 +45,8 @@ typedef struct asc_job {
     struct asc_job_leaves *leaves;   /* set while a batch is recorded to be kept (job_capture.h) */
     struct asc_encoder_job *encoder; /* text encoders (target_encoder.h); NULL for language models */
     struct asc_estimate *estimate;   /* a dry run: passes are counted, not run (estimate.h) */
+    unsigned inner;                /* sites of blocks that have rows in the result (sweep.h); 0 = none */
+    asc_request adapted;           /* the request, where a method explains another output: lrp the logit */
 } asc_job;
 
 /* The leaves of a batch whose values change from run to run, in the order in which they were made. */
@@ -61,6 +63,7 @@ typedef struct asc_method {
     asc_method_info info;
     bool by_gradient; /* takes sites, embedding baselines */
     bool needs_baseline;
+    bool by_logit; /* prompts: explains logits where log p is asked for */
     bool complete; /* sum of scores = value - baseline value */
     asc_baseline auto_baseline;
     /* ---- nets (task.h) ---- */
@@ -128,6 +131,9 @@ double asc_job_gradient_noise(const asc_job *j, double largest);
  * [n], and per token the directional parts g [n, n_prompt] = sum over the width of gradient * (input -
  * baseline). g NULL: forward passes only. */
 ASC_MUST_USE asc_status asc_job_path(asc_job *j, const double *alphas, size_t n, double *f, double *g);
+/* Embeddings of the path's start [P - C,D] behind a prefix of C tokens: the baseline at active tokens, the
+ * prompt's own, x [P - C,D], elsewhere. */
+asc_tensor *asc_job_path_start(asc_job *j, asc_tensor *x);
 /* Gradient and activation at the job's site for the plain prompt: per-token reductions. norm: "l2", "abs",
  * "signed"; any of the outputs may be NULL. */
 ASC_MUST_USE asc_status asc_job_gradient(asc_job *j, const char *norm, double *saliency, double *times_input);

@@ -1,6 +1,7 @@
 /* noise_tunnel.c - any method averaged over noisy copies of the input: SmoothGrad, its square, and VarGrad.
  */
 #include "method.h"
+#include "prompt_sweep.h"
 #include "path_integral.h"
 #include <math.h>
 #include <string.h>
@@ -203,23 +204,41 @@ done:
     return st;
 }
 
+/* ---- prompts: around input x gradient, whose noisy copies go together ---- */
+
+enum { PROMPT_SAMPLES = 32 };
+
+static size_t prompt_samples(const asc_job *j) {
+    return j->req->samples > 0 ? j->req->samples : PROMPT_SAMPLES;
+}
+
+static asc_status run(asc_job *j) { return asc_prompt_sweeps(j, ASC_ROWS_NOISY, NULL, prompt_samples(j)); }
+
+static void price(const asc_job *j, double *n_forward, double *n_gradient) {
+    *n_gradient = (double)prompt_samples(j);
+    *n_forward = asc_prompt_sweep_values(ASC_ROWS_NOISY, prompt_samples(j));
+}
+
 const asc_method asc_method_noise_tunnel = {
-    .info = {.name = "noise-tunnel",
-             .captum = "NoiseTunnel",
-             .doc = "another method's scores averaged over noisy copies of the input",
-             .formula = "smoothgrad: mean_s a(x + n_s); smoothgrad-sq: mean of a^2; vargrad: mean of a^2 "
-                        "minus square of "
-                        "the mean",
-             .paper =
-                 "Smilkov et al., SmoothGrad: removing noise by adding noise, 2017; Adebayo et al., 2018",
-             .axioms = "those of the base method that survive an average",
-             .cost = "samples times the base method",
-             .options = "base, noise, samples, stdevs, draw-baselines, and the base method's",
-             .differences =
-                 "all examples see the same noise, so a row does not depend on its neighbours; one standard "
-                 "error per score"},
+    .info =
+        {.name = "noise-tunnel",
+         .captum = "NoiseTunnel",
+         .doc = "another method's scores averaged over noisy copies of the input",
+         .formula = "smoothgrad: mean_s a(x + n_s); smoothgrad-sq: mean of a^2; vargrad: mean of a^2 "
+                    "minus square of "
+                    "the mean",
+         .paper = "Smilkov et al., SmoothGrad: removing noise by adding noise, 2017; Adebayo et al., 2018",
+         .axioms = "those of the base method that survive an average",
+         .cost = "samples times the base method",
+         .options = "features, samples, stdevs, seed, layers, output; nets: base, noise, samples, stdevs, "
+                    "draw-baselines, and the base method's",
+         .differences =
+             "all examples see the same noise, so a row does not depend on its neighbours; one standard "
+             "error per score; prompts: smoothgrad of input x gradient, noise as a share of the embeddings"},
     .by_gradient = true,
     .stochastic = true,
     .samples = DEFAULT_SAMPLES,
     .attribute = attribute,
+    .run = run,
+    .price = price,
 };

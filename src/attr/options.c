@@ -1,8 +1,10 @@
 /* options.c - options that only some methods read. A value that means nothing is refused whatever the method;
  * one that the chosen method does not read is said in the result, since its user expects it to matter. */
+#include "inner_table.h"
 #include "method.h"
 #include "quadrature.h"
 #include "view.h"
+#include <math.h>
 #include <string.h>
 
 /* Is `word` in the method's own list of options ("features, norm, site")? */
@@ -28,6 +30,10 @@ static asc_status check_values(asc_job *j, asc_rule rule) {
                  q->tolerance >= 0.0 ? "max_seconds" : "tolerance");
         return asc_hint(j->ctx, "use 0 for the default");
     }
+    if (!(q->stdev >= 0.0) || isinf(q->stdev)) {
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "stdev is not a finite number from 0 on");
+        return asc_hint(j->ctx, "use 0 for the default");
+    }
     if (((unsigned)q->output > ASC_OUTPUT_LOGIT &&
          !(j->encoder != NULL && q->output == ASC_OUTPUT_SIMILARITY)) ||
         (unsigned)q->features > ASC_FEATURES_MESSAGE || (unsigned)q->baseline > ASC_BASELINE_MEAN) {
@@ -45,6 +51,21 @@ static asc_status set_rule(asc_job *j, asc_rule rule) {
     j->r->rule = asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_of(read ? asc_rule_name(rule) : ""));
     if (j->r->rule == NULL) return ASC_RESOURCE_EXHAUSTED;
     if (read && rule != ASC_RULE_ADAPTIVE) j->r->steps = j->req->steps > 0 ? j->req->steps : DEFAULT_STEPS;
+    return ASC_OK;
+}
+
+/* Relevance starts as the explained value: of a log-probability, which is negative, every sign would turn. */
+static asc_status explain_logit(asc_job *j) {
+    if (!j->method->by_logit || j->req->output == ASC_OUTPUT_LOGIT || j->req->output == ASC_OUTPUT_SIMILARITY)
+        return ASC_OK;
+    if (j->req->output != ASC_OUTPUT_LOGPROB) {
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "%s hands back a logit; the output is %s",
+                 j->method->info.name, asc_output_name(j->req->output));
+        return asc_hint(j->ctx, "use the output logit");
+    }
+    j->adapted = *j->req;
+    j->adapted.output = ASC_OUTPUT_LOGIT;
+    j->req = &j->adapted;
     return ASC_OK;
 }
 
@@ -68,8 +89,18 @@ asc_status asc_job_options(asc_job *j) {
                    {"steps", q->steps > 0, !adaptive},
                    {"tolerance", q->tolerance > 0.0, true},
                    {"max-evaluations", q->max_evaluations > 0, adaptive},
-                   {"max-seconds", q->max_seconds > 0.0, adaptive}};
+                   {"max-seconds", q->max_seconds > 0.0, adaptive},
+                   {"stdevs", q->stdev > 0.0, true},
+                   {"layers", q->layers != NULL && q->layers[0] != '\0', true}};
     ASC_TRY(check_values(j, (asc_rule)rule));
+    ASC_TRY(asc_inner_parse(j->ctx, q->layers, &j->inner));
+    if (!reads(j->method, "layers")) j->inner = 0;
+    if (j->inner != 0 && j->encoder != NULL) {
+        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED,
+                 "tables of layers are for language models, not for text encoders");
+        return asc_hint(j->ctx, "leave layers out; a site is given with --site");
+    }
+    ASC_TRY(explain_logit(j));
     ASC_TRY(set_rule(j, (asc_rule)rule));
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (!options[i].given) continue;

@@ -75,8 +75,9 @@ static asc_status set_baseline_text(asc_job *j) {
         snprintf(text, sizeof text, "%s (token %d, \"" ASC_VIEW_FMT "\")", asc_baseline_name(j->baseline),
                  j->baseline_id, ASC_VIEW_ARG(p));
     } else {
-        snprintf(text, sizeof text, "%s",
-                 j->method->needs_baseline ? asc_baseline_name(j->baseline) : "none");
+        const char *name =
+            j->baseline == ASC_BASELINE_AUTO ? "random tokens" : asc_baseline_name(j->baseline);
+        snprintf(text, sizeof text, "%s", j->method->needs_baseline ? name : "none");
     }
     asc_free(j->ctx, j->r->baseline);
     j->r->baseline = asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_of(text));
@@ -93,7 +94,8 @@ static asc_status choose_baseline(asc_job *j) {
     j->baseline = j->req->baseline != ASC_BASELINE_AUTO ? j->req->baseline : me->auto_baseline;
     j->baseline_id = -1;
     if (!me->needs_baseline) return set_baseline_text(j);
-    if (encoder && j->req->baseline == ASC_BASELINE_AUTO) {
+    if (encoder && j->req->baseline == ASC_BASELINE_AUTO &&
+        (ablation || me->auto_baseline != ASC_BASELINE_AUTO)) {
         j->baseline = asc_encoder_baseline(j, &j->baseline_id);
         return set_baseline_text(j);
     }

@@ -61,6 +61,7 @@ int cli_explain_request(cli *c, cli_explain_args *j) {
                        .rule = c->value[OPT_RULE],
                        .norm = c->value[OPT_NORM],
                        .site = c->value[OPT_SITE],
+                       .layers = c->value[OPT_LAYERS],
                        .compat_captum = cli_has(c, OPT_COMPAT),
                        .dry_run = cli_has(c, OPT_DRY_RUN),
                        .want_sha256 = cli_has(c, OPT_JSON) || cli_has(c, OPT_HTML)};
@@ -71,6 +72,8 @@ int cli_explain_request(cli *c, cli_explain_args *j) {
     if (rc == EXIT_DONE) rc = cli_number(c, OPT_TOLERANCE, 0, &q->tolerance);
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_MAX_EVALUATIONS, 0, &q->max_evaluations);
     if (rc == EXIT_DONE) rc = cli_number(c, OPT_MAX_SECONDS, 0, &q->max_seconds);
+    if (rc == EXIT_DONE) rc = cli_size(c, OPT_SAMPLES, 0, &q->samples);
+    if (rc == EXIT_DONE) rc = cli_number(c, OPT_STDEV, 0, &q->stdev);
     if (rc == EXIT_DONE) rc = cli_bytes(c, OPT_MEMORY, 0, &q->memory_bytes);
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_SEED, 0, &seed);
     if (rc != EXIT_DONE) return rc;

@@ -67,6 +67,7 @@ const char *const asc_html_style[] = {
     "table{border-collapse:collapse;width:100%;margin:.5rem 0;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:.2rem .5rem;text-align:left;border-bottom:1px solid var(--line);vertical-align:baseline}\n"
     "td.t{overflow-wrap:anywhere;max-width:24rem}\n"
+    ".scroll{overflow-x:auto}\n"
     ".num{text-align:right;white-space:nowrap}\n"
     "th{color:var(--dim);font-weight:600}\n"
     "svg.bar{width:12rem;max-width:100%;height:.8rem;vertical-align:middle}\n"

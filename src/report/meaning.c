@@ -105,6 +105,24 @@ void asc_report_meaning(asc_text *t, const asc_result *r) {
         asc_text_addf(t,
                       "A score is the slope of %s times that %s's embedding%s%s: a linear guess of its part.",
                       what, word, gap, unit);
+    } else if (strcmp(r->method, "lrp") == 0) {
+        asc_text_addf(
+            t,
+            "A score is the relevance of that %s: the share of %s%s%s that is handed back to it, layer by "
+            "layer. What is missing from the sum was absorbed by softmax, biases and the answer's own "
+            "tokens: the totals of the layers say where.",
+            word, what, gap, unit);
+    } else if (strcmp(r->method, "deep-lift") == 0 || strcmp(r->method, "deep-lift-shap") == 0) {
+        asc_text_addf(t,
+                      "A score is the share of the change of %s, from the baseline%s to the prompt, that is "
+                      "attributed to that %s op by op%s%s; together they make up the whole change.",
+                      what, strcmp(r->method, "deep-lift") == 0 ? "" : "s", word, gap, unit);
+    } else if (strcmp(r->method, "gradient-shap") == 0) {
+        asc_text_addf(
+            t,
+            "A score is the expected share of the change of %s, from a random point of the baselines to "
+            "the prompt, that falls to that %s%s%s; the error is that of sampling.",
+            what, word, gap, unit);
     } else {
         asc_text_addf(t, "A score says how much that %s drove %s%s%s.", word, what, gap, unit);
     }

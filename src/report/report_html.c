@@ -4,6 +4,7 @@
 #include "html_assets.h"
 #include "html_put.h"
 #include "profile_parts.h"
+#include "report_layers.h"
 #include "report_parts.h"
 #include "view.h"
 #include <math.h>
@@ -309,6 +310,7 @@ void asc_report_html(asc_ctx *ctx, asc_text *out, const asc_report *rep) {
     put_prompt(&p);
     put_answer(&p);
     put_table(&p);
+    asc_put_layers_html(p.t, rep);
     asc_put_profile_sections(p.ctx, p.t);
     put_details(&p);
     put_json(&p);

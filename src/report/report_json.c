@@ -1,4 +1,5 @@
 /* report_json.c - a result as JSON, schema 1 (docs/formats/result.md). Key order is part of the format. */
+#include "report_layers.h"
 #include "report_parts.h"
 #include "strbuf.h"
 #include <math.h>
@@ -86,6 +87,9 @@ static void put_request(asc_text *t, const asc_request *q, asc_weights_mode weig
     asc_text_int(t, "memory_bytes", (int64_t)q->memory_bytes);
     asc_text_strz(t, "weights", asc_weights_name(weights));
     asc_text_int(t, "seed", (int64_t)q->seed);
+    asc_text_int(t, "samples", (int64_t)q->samples);
+    asc_text_num(t, "stdev", q->stdev);
+    asc_text_strz(t, "layers", q->layers);
     asc_text_end(t);
 }
 
@@ -222,6 +226,7 @@ void asc_report_json(asc_text *t, const asc_report *rep) {
         for (size_t i = 0; i < r->n_prompt; i++) asc_text_num(t, NULL, r->scores[i]);
         asc_text_end(t);
     }
+    asc_put_layers_json(t, r);
     put_run(t, r);
     put_request(t, rep->request, rep->weights);
     asc_text_end(t);

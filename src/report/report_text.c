@@ -1,6 +1,7 @@
 /* report_text.c - a result for a terminal: answer, coloured prompt or table, totals, meaning, error. Colours
  * go from blue (against the target) through none to orange (towards it); these two stay apart for all common
  * kinds of colour blindness. */
+#include "report_layers.h"
 #include "report_parts.h"
 #include "view.h"
 #include <math.h>
@@ -254,6 +255,7 @@ void asc_report_text(asc_text *out, const asc_report *rep, const asc_report_styl
     if (!r->converged) put_banner(&p);
     if (p.colours != ASC_COLOURS_NONE) put_prompt(&p);
     put_table(&p);
+    asc_put_layers_text(out, rep, p.columns);
     paragraph(&p, "Total", total);
     label(&p, "Baseline");
     asc_text_wrap(out, asc_has_baseline(r) ? r->baseline : "none", LABEL, p.columns);

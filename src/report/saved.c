@@ -161,6 +161,10 @@ static asc_status get_request(reader *r, const asc_json *q) {
     ASC_TRY(get_count(r, q, "memory_bytes", &o->memory_bytes));
     ASC_TRY(get_count(r, q, "seed", &seed));
     o->seed = seed;
+    ASC_TRY(get_count(r, q, "samples", &o->samples));
+    ASC_TRY(get_name(r, q, "layers", &o->layers));
+    o->stdev = asc_json_num(asc_json_get(q, "stdev"), 0);
+    if (!(o->stdev >= 0)) return missing(r->ctx, "stdev", "a number from 0 on");
     int64_t token = asc_json_int(asc_json_get(q, "baseline_token"), 0);
     if (token < 0 || token > INT32_MAX) return missing(r->ctx, "baseline_token", "a token id");
     o->baseline_token = (int32_t)token;

@@ -47,6 +47,7 @@ typedef struct asc_rules {
     size_t n_used, cap_used;
     asc_rule_sum *sums; /* lrp: in the order of the backward pass */
     size_t n_sums, cap_sums;
+    void *observer; /* of whoever replaces grad.on_value */
     /* ---- inside ---- */
     uint64_t key[4];         /* grad.key: the name and the options */
     double *nodes, *weights; /* of local paths */
