@@ -8,7 +8,8 @@
 
 typedef struct asc_json asc_json; /* a borrowed node of a document */
 
-/* Parses text[0..len). Errors: INVALID_ARGUMENT with line and column. Free the root with asc_json_free. */
+/* Parses text[0..len). Errors: INVALID_ARGUMENT with line and column. Free the root with asc_json_free. In a
+ * document with an integer beyond 64 bits, all numbers are reals. */
 ASC_MUST_USE asc_status asc_json_parse(asc_ctx *ctx, const char *text, size_t len, asc_json **out);
 void asc_json_free(asc_json *root);
 

@@ -13,7 +13,11 @@ asc_status asc_json_parse(asc_ctx *ctx, const char *text, size_t len, asc_json *
     *out = NULL;
     size_t bad = asc_utf8_check(asc_view_make(text, len));
     if (bad != len) return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "JSON: byte %zu is not valid UTF-8", bad);
-    json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &e);
+    const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY;
+    json_t *root = json_loadb(text, len, flags, &e);
+    /* "model_max_length": 1000000000000000019884624838656 is common in tokenizer_config.json */
+    if (root == NULL && json_error_code(&e) == json_error_numeric_overflow)
+        root = json_loadb(text, len, flags | JSON_DECODE_INT_AS_REAL, &e);
     if (root == NULL) {
         if (json_error_code(&e) == json_error_out_of_memory)
             return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "JSON: out of memory");

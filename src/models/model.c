@@ -3,6 +3,8 @@
 #include "compiled.h"
 #include "encoder.h"
 #include "gguf_vocab.h"
+#include "hf_folder.h"
+#include "hf_model.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -82,7 +84,11 @@ asc_status asc_model_open(asc_ctx *ctx, const char *path, const asc_model_option
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }
-    ASC_TRY(open_gguf(m, expand, &read));
+    if (asc_hf_is_folder(path)) {
+        ASC_TRY(asc_hf_model_open(m, expand, &read));
+    } else {
+        ASC_TRY(open_gguf(m, expand, &read));
+    }
     size_t n_tokens = asc_tokenizer_get_info(m->tokenizer).n_vocab;
     if ((int64_t)n_tokens > m->decoder.cfg.n_vocab) {
         st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s': %zu tokens, but token_embd.weight has only %lld rows",

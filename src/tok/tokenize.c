@@ -111,6 +111,10 @@ asc_status asc_tokenize(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text,
         size_t known = opts->struct_size < sizeof *opts ? opts->struct_size : sizeof *opts;
         memcpy(&j.opts, opts, known);
     }
+    if (tk->no_text != NULL && text.len > 0) {
+        ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "texts cannot be read: %s", tk->no_text);
+        return asc_hint(ctx, "give token ids instead of a text (--ids), or add the model's tokenizer.json");
+    }
     if (text.len > ASC_TOK_MAX_TEXT) {
         return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "the text has %zu bytes, more than %d", text.len,
                         ASC_TOK_MAX_TEXT);

@@ -22,6 +22,7 @@ struct asc_tokenizer {
     int32_t byte_id[256];   /* the token of a single byte; -1 = none */
     asc_merge_table merges; /* BPE only */
     asc_special_set specials;
+    const char *no_text; /* why texts cannot be read (tokenizer_ids.h); NULL = they can */
 };
 
 /* Tokens of one call, growing. `start` of every token is set by the algorithms, `end` by asc_tokenize. */

@@ -44,6 +44,8 @@ void goldens_dequant(goldens *g, const asc_json *line);
 void goldens_captum_config(goldens *g, const asc_json *line);
 void goldens_expected(goldens *g, const char *path); /* captum_expected.tsv */
 void goldens_zoo(goldens *g, const char *folder);
+/* A Hugging Face folder; false: not of a kind that this runner knows. */
+bool goldens_folder(goldens *g, const char *folder);
 void goldens_bad_gguf(goldens *g, const char *folder);
 /* False: the model file is not at hand. */
 bool goldens_onnx(goldens *g, const char *folder);

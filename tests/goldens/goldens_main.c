@@ -173,6 +173,11 @@ static void walk(goldens *g, const char *folder, const char *shown, int depth) {
         end(g, shown, true);
         return;
     }
+    if (has(folder, "case.json") && has(folder, "config.json")) {
+        begin(g);
+        end(g, shown, goldens_folder(g, folder));
+        return;
+    }
     if (is_onnx(g, folder)) {
         begin(g);
         end(g, shown, goldens_onnx(g, folder));

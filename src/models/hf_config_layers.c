@@ -1,0 +1,150 @@
+/* hf_config_layers.c - what differs from layer to layer: windows, rotary embedding or none, experts. */
+#include "hf_family.h"
+#include "view.h"
+
+/* layer_types: 1 = sliding_attention, 0 = full_attention, into out[n_layers]. *given: the key is there. */
+static asc_status read_types(asc_hf_reading *r, bool *out, bool *given) {
+    const asc_json *list = asc_hf_key(&r->k, "layer_types");
+    *given = list != NULL;
+    if (list == NULL) return ASC_OK;
+    if (asc_json_typeof(list) != ASC_JSON_ARRAY || (int64_t)asc_json_len(list) != r->c->n_layers)
+        return asc_hf_invalid(&r->k, "layer_types", "a list with one name for each of num_hidden_layers");
+    for (size_t i = 0; i < asc_json_len(list); i++) {
+        asc_view v = asc_json_str(asc_json_at(list, i)), cut = asc_view_cut(v, 60);
+        out[i] = asc_view_eqs(v, "sliding_attention");
+        if (out[i] || asc_view_eqs(v, "full_attention")) continue;
+        ASC_FAIL(r->k.ctx, ASC_UNIMPLEMENTED,
+                 "'%s': layer_types[%zu] is \"" ASC_VIEW_FMT "\", which is not supported", r->k.file, i,
+                 ASC_VIEW_ARG(cut));
+        return asc_hint(r->k.ctx, "supported: full_attention, sliding_attention");
+    }
+    return ASC_OK;
+}
+
+/* A key that lists layers by number or by flag. */
+static asc_status list_of(asc_hf_reading *r, const char *key, bool per_layer, const asc_json **out) {
+    *out = asc_hf_key(&r->k, key);
+    if (*out == NULL) return ASC_OK;
+    bool ok = asc_json_typeof(*out) == ASC_JSON_ARRAY &&
+              (!per_layer || (int64_t)asc_json_len(*out) == r->c->n_layers);
+    for (size_t i = 0; ok && i < asc_json_len(*out); i++) {
+        const asc_json *v = asc_json_at(*out, i);
+        ok = asc_json_typeof(v) == ASC_JSON_INT || asc_json_typeof(v) == ASC_JSON_BOOL;
+    }
+    return ok ? ASC_OK
+              : asc_hf_invalid(&r->k, key,
+                               per_layer ? "a list with 0 or 1 for each layer" : "a list of layers");
+}
+
+static bool truth(const asc_json *v) { return asc_json_bool(v, false) || asc_json_int(v, 0) != 0; }
+
+static asc_status read_ropes_of_layers(asc_hf_reading *r, const bool *sliding) {
+    asc_status st = ASC_OK;
+    asc_decoder_config *c = r->c;
+    const asc_json *list = NULL;
+    int64_t interval = 4;
+    if (r->f.rope_layers == ASC_HF_ROPE_LISTED) {
+        ASC_TRY(list_of(r, "no_rope_layers", true, &list));
+        ASC_TRY(asc_hf_count(&r->k, "no_rope_layer_interval", 4, 1 << 20, &interval));
+    }
+    for (int64_t l = 0; l < c->n_layers; l++) {
+        switch (r->f.rope_layers) {
+        case ASC_HF_ROPE_TWO:
+            c->plan[l].rope = sliding[l] ? 1 : 0;
+            break;
+        case ASC_HF_ROPE_WINDOW:
+            c->plan[l].rope = sliding[l] ? 0 : ASC_ROPE_OFF;
+            break;
+        case ASC_HF_ROPE_LISTED:
+            c->plan[l].rope = (list != NULL ? truth(asc_json_at(list, (size_t)l)) : (l + 1) % interval != 0)
+                                  ? 0
+                                  : ASC_ROPE_OFF;
+            break;
+        case ASC_HF_ROPE_NEVER:
+            c->plan[l].rope = ASC_ROPE_OFF;
+            break;
+        case ASC_HF_ROPE_ALL:
+            break;
+        }
+    }
+done:
+    return st;
+}
+
+/* Fills sliding[n_layers]: whether the layer has a window. NoPE layers are known already. */
+static asc_status read_windows(asc_hf_reading *r, bool *sliding) {
+    asc_status st = ASC_OK;
+    asc_decoder_config *c = r->c;
+    const asc_hf_family *f = &r->f;
+    int64_t window = 0, first = 28, pattern = f->pattern;
+    bool on = true, given = false;
+    if (f->windows == ASC_HF_WINDOW_NONE) return ASC_OK;
+    if (f->windows == ASC_HF_WINDOW_QWEN || f->windows == ASC_HF_WINDOW_SWITCH ||
+        f->windows == ASC_HF_WINDOW_NOPE)
+        ASC_TRY(asc_hf_flag(&r->k, "use_sliding_window", false, &on));
+    if (f->windows == ASC_HF_WINDOW_QWEN || f->windows == ASC_HF_WINDOW_TYPES ||
+        f->windows == ASC_HF_WINDOW_NOPE)
+        ASC_TRY(read_types(r, sliding, &given));
+    if (on) {
+        bool absent = asc_json_get(r->k.obj, "sliding_window") == NULL && f->window > 0;
+        ASC_TRY(asc_hf_count(&r->k, "sliding_window", absent ? f->window : -1, (int64_t)1 << 40, &window));
+    }
+    if (f->windows == ASC_HF_WINDOW_QWEN && on && asc_hf_key(&r->k, "max_window_layers") != NULL) {
+        double layers; /* 0 is a number of layers too */
+        ASC_TRY(asc_hf_number(&r->k, "max_window_layers", 28.0, 0.0, 1e6, &layers));
+        first = (int64_t)layers;
+    }
+    if (f->windows == ASC_HF_WINDOW_TYPES) {
+        const char *key = asc_hf_key(&r->k, "sliding_window_pattern") != NULL ? "sliding_window_pattern"
+                                                                              : "_sliding_window_pattern";
+        ASC_TRY(asc_hf_count(&r->k, key, f->pattern, 1 << 20, &pattern));
+    }
+    for (int64_t l = 0; l < c->n_layers; l++) {
+        if (!given) {
+            sliding[l] = f->windows == ASC_HF_WINDOW_TYPES  ? (l + 1) % pattern != 0
+                         : f->windows == ASC_HF_WINDOW_QWEN ? window > 0 && l >= first
+                         : f->windows == ASC_HF_WINDOW_NOPE ? window > 0 && c->plan[l].rope == ASC_ROPE_OFF
+                                                            : true;
+        }
+        if (sliding[l] && on && window == 0 && given)
+            return asc_hf_invalid(&r->k, "sliding_window", "a number, since layer_types asks for windows");
+        c->plan[l].window = sliding[l] && window <= c->context ? window : 0;
+    }
+done:
+    return st;
+}
+
+static asc_status read_moe(asc_hf_reading *r) {
+    asc_status st = ASC_OK;
+    asc_decoder_config *c = r->c;
+    const asc_json *dense;
+    int64_t step = 1;
+    if (c->n_experts == 0) return ASC_OK;
+    ASC_TRY(asc_hf_count(&r->k, "decoder_sparse_step", 1, 1 << 20, &step));
+    ASC_TRY(list_of(r, "mlp_only_layers", false, &dense));
+    for (int64_t l = 0; l < c->n_layers; l++) c->plan[l].moe = (l + 1) % step == 0;
+    for (size_t i = 0; i < asc_json_len(dense); i++) {
+        int64_t l = asc_json_int(asc_json_at(dense, i), -1);
+        if (l >= 0 && l < c->n_layers) c->plan[l].moe = false;
+    }
+done:
+    return st;
+}
+
+asc_status asc_hf_read_layers(asc_hf_reading *r) {
+    asc_status st = ASC_OK;
+    asc_decoder_config *c = r->c;
+    c->plan = asc_calloc(r->k.ctx, ASC_MEM_WEIGHTS, (size_t)c->n_layers, sizeof *c->plan);
+    bool *sliding = asc_calloc(r->k.ctx, ASC_MEM_GENERAL, (size_t)c->n_layers, sizeof *sliding);
+    if (c->plan == NULL || sliding == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    if (r->f.rope_layers == ASC_HF_ROPE_LISTED) ASC_TRY(read_ropes_of_layers(r, sliding));
+    ASC_TRY(read_windows(r, sliding));
+    if (r->f.rope_layers != ASC_HF_ROPE_LISTED) ASC_TRY(read_ropes_of_layers(r, sliding));
+    ASC_TRY(read_moe(r));
+done:
+    asc_free(r->k.ctx, sliding);
+    return st;
+}

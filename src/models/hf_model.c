@@ -1,0 +1,42 @@
+/* hf_model.c - opens a Hugging Face folder as a model; what kind it is, config.json says. */
+#include "hf_model.h"
+#include "hf_family.h"
+#include "hf_text.h"
+#include "view.h"
+
+/* The folder's own name, for reports. */
+static asc_view base_name(const char *path) {
+    asc_view v = asc_view_of(path), out = v;
+    for (size_t i = 0; i < v.len; i++) {
+        if (v.ptr[i] == '/') out = asc_view_make(v.ptr + i + 1, v.len - i - 1);
+    }
+    return out.len > 0 ? out : v;
+}
+
+static asc_status open_decoder(asc_model *m, asc_hf_folder *f, bool expand) {
+    asc_status st = ASC_OK;
+    asc_hf_family family;
+    asc_decoder_config cfg = {0};
+    ASC_TRY(asc_weights_create(m->ctx, f->path, &m->weights));
+    ASC_TRY(asc_hf_configure(f, &m->weights->arena, &family, &cfg));
+    ASC_TRY(asc_hf_fill(f, &family, &cfg, m->weights));
+    asc_hf_folder_give(f, m->weights);
+    int64_t n_vocab = cfg.n_vocab;
+    ASC_TRY(asc_decoder_load(m->ctx, m->weights, &cfg, expand, &m->decoder));
+    ASC_TRY(asc_hf_read_tokenizer(m, f, n_vocab));
+    ASC_TRY(asc_hf_read_template(m, f));
+done:
+    asc_decoder_config_deinit(m->ctx, &cfg);
+    return st;
+}
+
+asc_status asc_hf_model_open(asc_model *m, bool expand, bool *read) {
+    asc_hf_folder *f;
+    asc_status st = asc_hf_folder_open(m->ctx, m->path, &f);
+    if (st != ASC_OK) return st;
+    *read = true;
+    m->name = asc_strdup_view(m->ctx, ASC_MEM_GENERAL, base_name(f->path));
+    st = m->name == NULL ? ASC_RESOURCE_EXHAUSTED : open_decoder(m, f, expand);
+    asc_hf_folder_close(f);
+    return st;
+}

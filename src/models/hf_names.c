@@ -1,0 +1,198 @@
+/* hf_names.c - from the names of a folder's tensors to those of GGUF files, which the decoder asks for, by
+ * the family's two lists. Prefixes ("model.", "transformer.") may be there or not: files of the bare model
+ * lack them. A tensor without a place is refused by name. */
+#include "hf_family.h"
+#include "hf_experts.h"
+#include "view.h"
+#include <stdio.h>
+
+/* A tensor's name in parts: PREFIX layers.LAYER.stem.end, or PREFIX stem.end. */
+typedef struct parts {
+    asc_view stem;
+    const char *end;       /* ".weight", ".bias" or "" */
+    int64_t layer, expert; /* -1 = none */
+} parts;
+
+static bool eat(asc_view *v, const char *start) {
+    asc_view s = asc_view_of(start);
+    if (!asc_view_starts(*v, s)) return false;
+    *v = asc_view_make(v->ptr + s.len, v->len - s.len);
+    return true;
+}
+
+static bool ends(asc_view v, const char *with) {
+    size_t n = strlen(with);
+    return v.len > n && memcmp(v.ptr + v.len - n, with, n) == 0;
+}
+
+/* Up to six digits without a leading zero, then a dot; -1 otherwise. */
+static int64_t eat_number(asc_view *v) {
+    int64_t n = 0;
+    size_t i = 0;
+    for (; i < v->len && i < 6 && v->ptr[i] >= '0' && v->ptr[i] <= '9'; i++) n = 10 * n + (v->ptr[i] - '0');
+    if (i == 0 || i >= v->len || v->ptr[i] != '.' || (i > 1 && v->ptr[0] == '0')) return -1;
+    *v = asc_view_make(v->ptr + i + 1, v->len - i - 1);
+    return n;
+}
+
+/* The stem with an expert's number replaced by '#', in buf. */
+static parts split(asc_view name, char buf[256]) {
+    static const char *const prefixes[] = {"language_model.", "model.", "transformer.", "gpt_neox.",
+                                           "language_model."};
+    parts p = {.end = "", .layer = -1, .expert = -1};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) (void)eat(&name, prefixes[i]);
+    asc_view rest = name;
+    if (eat(&rest, "layers.") || eat(&rest, "h.")) {
+        p.layer = eat_number(&rest);
+        if (p.layer >= 0) name = rest;
+    }
+    if (ends(name, ".weight")) p.end = ".weight";
+    if (ends(name, ".bias")) p.end = ".bias";
+    name.len -= strlen(p.end);
+    p.stem = name;
+    for (size_t i = 0; i + 8 < name.len && name.len < 250; i++) {
+        asc_view tail = asc_view_make(name.ptr + i, name.len - i);
+        if (!eat(&tail, "experts.")) continue;
+        p.expert = eat_number(&tail);
+        if (p.expert < 0) break;
+        int n =
+            snprintf(buf, 256, ASC_VIEW_FMT "experts.#." ASC_VIEW_FMT, (int)i, name.ptr, ASC_VIEW_ARG(tail));
+        p.stem = asc_view_make(buf, (size_t)n);
+        break;
+    }
+    return p;
+}
+
+static const asc_hf_name *look_up(const asc_hf_family *f, const parts *p, bool bias) {
+    const asc_hf_name *list = p->layer < 0 ? f->whole : f->layer;
+    char full[300];
+    for (; list->hf != NULL; list++) {
+        if (asc_view_eqs(p->stem, list->hf)) return list;
+        /* what has no effect is listed with its ending, if it is called "bias" itself */
+        if (!bias || list->gguf != NULL) continue;
+        snprintf(full, sizeof full, ASC_VIEW_FMT "%s", ASC_VIEW_ARG(p->stem), p->end);
+        if (strcmp(full, list->hf) == 0) return list;
+    }
+    return NULL;
+}
+
+/* Parts of models of pictures and text that text does not reach. */
+static bool is_picture(asc_view name) {
+    (void)eat(&name, "model.");
+    return eat(&name, "vision_tower.") || eat(&name, "multi_modal_projector.");
+}
+
+static asc_status place(asc_hf_folder *folder, asc_hf_tensor *t, const asc_hf_family *f,
+                        const asc_decoder_config *c, asc_weights *w, asc_hf_experts *x) {
+    char buf[256], name[200];
+    asc_weight as;
+    parts p = split(t->name, buf);
+    const asc_hf_name *n = look_up(f, &p, strcmp(p.end, ".bias") == 0);
+    if (n == NULL && strcmp(f->model_type, "gemma3_text") == 0 && is_picture(t->name)) t->used = true;
+    if (n == NULL) return ASC_OK;
+    if (n->gguf == NULL) {
+        t->used = true;
+        return ASC_OK;
+    }
+    if (p.layer >= c->n_layers) {
+        asc_view cut = asc_view_cut(t->name, 200);
+        ASC_FAIL(folder->ctx, ASC_INVALID_ARGUMENT,
+                 "'%s': tensor '" ASC_VIEW_FMT "' is of layer %lld, but config.json says %lld layers (%s)",
+                 folder->path, ASC_VIEW_ARG(cut), (long long)p.layer, (long long)c->n_layers,
+                 asc_hf_key_name(f, "num_hidden_layers"));
+        return asc_hint(folder->ctx, "the files are of different models; fetch them again");
+    }
+    if (n->gguf[0] == '+') return asc_hf_experts_add(x, t, n->gguf + 1, p.layer, p.expert, p.end);
+    bool transposed = n->gguf[0] == '=';
+    const char *stem = n->gguf + (transposed ? 1 : 0);
+    const char *end = p.end[0] != '\0' ? p.end : ".weight"; /* stacked experts have no ending */
+    if (p.layer < 0) snprintf(name, sizeof name, "%s%s", stem, end);
+    if (p.layer >= 0) snprintf(name, sizeof name, "blk.%lld.%s%s", (long long)p.layer, stem, end);
+    asc_status st = asc_hf_weight_of(folder, t, asc_view_of(name), &as);
+    if (st != ASC_OK) return st;
+    as.transposed = transposed && as.rank == 2;
+    return asc_hf_put(folder, t, 0, &as, w);
+}
+
+/* Where the config says a bias, there is one, and only there: programs that load such files would fill the
+ * one with random numbers and drop the other. */
+static asc_status check_biases(const asc_hf_folder *folder, const asc_hf_family *f, const asc_weights *w,
+                               const asc_decoder_config *c) {
+    static const struct {
+        const char *name;
+        int kind; /* 0 = qkv, 1 = o, 2 = mlp, 3 = norms */
+    } projections[] = {{"attn_q", 0}, {"attn_k", 0},   {"attn_v", 0},    {"attn_qkv", 0}, {"attn_output", 1},
+                       {"ffn_up", 2}, {"ffn_down", 2}, {"attn_norm", 3}, {"ffn_norm", 3}, {"ffn_gate", 2}};
+    char file[4200], name[64];
+    snprintf(file, sizeof file, "%s/config.json", folder->path);
+    const asc_json *text = asc_json_get(folder->config, "text_config");
+    asc_hf_keys k = {folder->ctx, asc_json_typeof(text) == ASC_JSON_OBJECT ? text : folder->config, file, ""};
+    const char *keys[] = {f->qkv_bias, f->o_bias, f->mlp_bias, f->norm_bias ? "" : NULL};
+    bool want[4];
+    for (size_t i = 0; i < 4; i++) {
+        want[i] = keys[i] != NULL;
+        asc_status st =
+            want[i] && keys[i][0] != '\0' ? asc_hf_flag(&k, keys[i], f->biased, &want[i]) : ASC_OK;
+        if (st != ASC_OK) return st;
+    }
+    for (int64_t l = 0; l < c->n_layers; l++) {
+        for (size_t i = 0; i < sizeof projections / sizeof projections[0]; i++) {
+            int kind = projections[i].kind;
+            snprintf(name, sizeof name, "blk.%lld.%s.weight", (long long)l, projections[i].name);
+            const asc_weight *weight = asc_weights_find(w, name);
+            snprintf(name, sizeof name, "blk.%lld.%s.bias", (long long)l, projections[i].name);
+            bool there = asc_weights_find(w, name) != NULL;
+            if (weight == NULL || there == want[kind]) continue;
+            asc_view cut = asc_view_cut(weight->source, 200);
+            ASC_FAIL(folder->ctx, ASC_INVALID_ARGUMENT,
+                     "'%s': '" ASC_VIEW_FMT "' has %s, but config.json says %s%s%s", folder->path,
+                     ASC_VIEW_ARG(cut), there ? "a bias" : "no bias",
+                     keys[kind] == NULL || keys[kind][0] == '\0' ? "that a model of type " : keys[kind],
+                     keys[kind] == NULL || keys[kind][0] == '\0' ? f->model_type
+                     : want[kind]                                ? " true"
+                                                                 : " false",
+                     keys[kind] == NULL      ? " has none"
+                     : keys[kind][0] == '\0' ? " has one"
+                                             : "");
+            return asc_hint(folder->ctx,
+                            "config.json and the weights are of different models; fetch both again");
+        }
+    }
+    return ASC_OK;
+}
+
+/* Without a head of its own a model uses the embedding table, if its config says so. */
+static asc_status check_head(const asc_hf_folder *folder, const asc_hf_family *f, const asc_weights *w) {
+    char file[4200];
+    bool tied;
+    snprintf(file, sizeof file, "%s/config.json", folder->path);
+    const asc_json *text = asc_json_get(folder->config, "text_config");
+    asc_hf_keys top = {folder->ctx, folder->config, file, ""};
+    asc_hf_keys in = {folder->ctx, text, file, "text_config."};
+    asc_status st = asc_hf_flag(&top, "tie_word_embeddings", f->tied, &tied);
+    if (st == ASC_OK && asc_json_typeof(text) == ASC_JSON_OBJECT)
+        st = asc_hf_flag(&in, "tie_word_embeddings", tied, &tied);
+    if (st != ASC_OK || tied || asc_weights_find(w, "output.weight") != NULL) return st;
+    ASC_FAIL(folder->ctx, ASC_INVALID_ARGUMENT,
+             "'%s': there is no tensor for the head (lm_head.weight), and tie_word_embeddings is false",
+             folder->path);
+    return asc_hint(folder->ctx,
+                    "a file is missing, or the model was saved without its head; fetch it again");
+}
+
+asc_status asc_hf_fill(asc_hf_folder *folder, const asc_hf_family *f, const asc_decoder_config *c,
+                       asc_weights *w) {
+    asc_status st = ASC_OK;
+    char what[64];
+    asc_hf_experts x = {.folder = folder, .c = c, .w = w};
+    for (size_t i = 0; i < folder->n; i++) ASC_TRY(place(folder, &folder->v[i], f, c, w, &x));
+    ASC_TRY(asc_hf_experts_stack(&x));
+    snprintf(what, sizeof what, "a %s model", f->model_type);
+    ASC_TRY(asc_hf_all_used(folder, what));
+    ASC_TRY(asc_weights_seal(w));
+    ASC_TRY(check_biases(folder, f, w, c));
+    ASC_TRY(check_head(folder, f, w));
+done:
+    asc_hf_experts_deinit(&x);
+    return st;
+}

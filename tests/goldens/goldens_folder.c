@@ -1,0 +1,186 @@
+/* goldens_folder.c - tiny models as Hugging Face folders, with logits, continuations and attributions that
+ * transformers, torch and Captum computed in f64. Tolerances: on the cpu device GOLDENS_FACTOR times the f32
+ * noise that the file recorded, the largest of its cases for each kind of figure (single ones are small by
+ * luck); on the reference device the rounding of logits to f32, and 1e-8 of the largest score. */
+#include "ascribe/attr.h"
+#include "file.h"
+#include "goldens.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX = 8192 };
+
+/* The largest noise of a figure over all cases of the file. */
+static double floor_of(const asc_json *cases, const char *key) {
+    double most = 0.0;
+    for (size_t i = 0; i < asc_json_len(cases); i++) {
+        const asc_json *noise = asc_json_get(asc_json_at(cases, i), "f32_noise");
+        most = fmax(most, asc_json_num(asc_json_get(noise, key), 0.0));
+        if (strcmp(key, "logits") == 0)
+            most = fmax(most, asc_json_num(asc_json_get(noise, "logits_last"), 0.0));
+    }
+    return most;
+}
+
+static double tolerance(const goldens *g, const asc_json *cases, const char *key, double scale) {
+    if (strcmp(g->device, "reference") == 0) return 1e-8 * scale + 1e-11;
+    return GOLDENS_FACTOR * floor_of(cases, key);
+}
+
+static double largest(const asc_json *list) {
+    double m = 0.0;
+    for (size_t i = 0; i < asc_json_len(list); i++)
+        m = fmax(m, fabs(asc_json_num(asc_json_at(list, i), 0.0)));
+    return m;
+}
+
+static void scores(goldens *g, const asc_json *cases, size_t c, asc_model *m, asc_request *r,
+                   const char *method, const asc_json *want, const char *key) {
+    asc_result *res = NULL;
+    if (want == NULL) return;
+    r->method = method;
+    if (asc_explain(m, r, &res) != ASC_OK) {
+        goldens_fail(g, "case %zu, %s: %s", c, key, asc_error_message(g->ctx));
+        return;
+    }
+    double tol = tolerance(g, cases, key, largest(want));
+    goldens_check(g, res->n_features == asc_json_len(want) ? 0.0 : 2.0, "case %zu, %s: %zu scores", c, key,
+                  res->n_features);
+    for (size_t i = 0; i < asc_json_len(want) && i < res->n_features; i++) {
+        double w = asc_json_num(asc_json_at(want, i), NAN);
+        goldens_check(g, fabs(w - res->scores[i]) / tol, "case %zu, %s, token %zu: %.10g, expected %.10g", c,
+                      key, i, res->scores[i], w);
+    }
+    asc_result_destroy(g->ctx, res);
+}
+
+static void attributions(goldens *g, const asc_json *cases, size_t c, asc_model *m) {
+    static int32_t ids[MAX], target[MAX];
+    const asc_json *k = asc_json_at(cases, c), *e = asc_json_get(k, "expected");
+    const asc_json *ig = asc_json_get(e, "ig_gausslegendre_16");
+    asc_request r = {.struct_size = sizeof r,
+                     .features = ASC_FEATURES_TOKEN,
+                     .prompt_ids = ids,
+                     .target_ids = target,
+                     .output = ASC_OUTPUT_LOGPROB};
+    r.n_prompt_ids = goldens_ids(asc_json_get(k, "input_ids"), ids, MAX);
+    r.n_target_ids = goldens_ids(asc_json_get(asc_json_get(k, "targets"), "token_ids"), target, MAX);
+    if (r.n_target_ids == 0) return;
+    asc_result *res = NULL;
+    r.method = "saliency";
+    double want = asc_json_num(asc_json_get(e, "score"), NAN);
+    if (asc_explain(m, &r, &res) == ASC_OK)
+        goldens_check(g, fabs(want - res->value) / tolerance(g, cases, "score", fabs(want)),
+                      "case %zu, score: %.10g, expected %.10g", c, res->value, want);
+    asc_result_destroy(g->ctx, res);
+    scores(g, cases, c, m, &r, "saliency", asc_json_get(e, "saliency_l2"), "saliency_l2");
+    scores(g, cases, c, m, &r, "input-x-gradient", asc_json_get(e, "input_x_gradient"), "input_x_gradient");
+    r.rule = "gausslegendre";
+    r.steps = 16;
+    r.baseline = ASC_BASELINE_ZERO;
+    scores(g, cases, c, m, &r, "integrated-gradients", asc_json_get(ig, "zero"), "ig_gausslegendre_16.zero");
+    r.baseline = ASC_BASELINE_TOKEN;
+    r.baseline_token = 2;
+    scores(g, cases, c, m, &r, "integrated-gradients", asc_json_get(ig, "token_2"),
+           "ig_gausslegendre_16.token_2");
+    r.rule = NULL;
+    r.steps = 0;
+    scores(g, cases, c, m, &r, "feature-ablation", asc_json_get(e, "feature_ablation"), "feature_ablation");
+}
+
+static void logits(goldens *g, const asc_json *cases, size_t c, asc_model *m) {
+    static int32_t ids[MAX], want_ids[64], got[64];
+    const asc_json *k = asc_json_at(cases, c), *e = asc_json_get(k, "expected");
+    const asc_json *all = asc_json_get(e, "logits"), *last = asc_json_get(e, "logits_last");
+    size_t n = goldens_ids(asc_json_get(k, "input_ids"), ids, MAX), n_got = 0;
+    size_t v = (size_t)asc_model_get_info(m).n_vocab, rows = all != NULL ? n : 1;
+    float *out = calloc(rows * v + 1, sizeof *out);
+    if (out == NULL) abort();
+    if (asc_model_logits(m, ids, n, rows, out) != ASC_OK) {
+        goldens_fail(g, "case %zu: %s", c, asc_error_message(g->ctx));
+        free(out);
+        return;
+    }
+    double big = 0.0;
+    for (size_t i = 0; i < rows * v; i++) big = fmax(big, fabs((double)out[i]));
+    double tol =
+        strcmp(g->device, "reference") == 0 ? 6.1e-8 * big + 1e-9 : tolerance(g, cases, "logits", big);
+    for (size_t i = 0; i < rows * v; i++) {
+        double w = asc_json_num(
+            all != NULL ? asc_json_at(asc_json_at(all, i / v), i % v) : asc_json_at(last, i), NAN);
+        goldens_check(g, fabs(w - (double)out[i]) / tol, "case %zu, logit %zu: %.9g, expected %.9g", c, i,
+                      (double)out[i], w);
+    }
+    free(out);
+    size_t nw = goldens_ids(asc_json_get(asc_json_get(k, "greedy"), "token_ids"), want_ids, 64);
+    asc_generate_options o = {.struct_size = sizeof o, .max_tokens = nw, .ignore_eos = true};
+    if (nw > 0 && asc_generate(m, ids, n, &o, got, &n_got) != ASC_OK) {
+        goldens_fail(g, "case %zu, greedy: %s", c, asc_error_message(g->ctx));
+        return;
+    }
+    for (size_t i = 0; i < nw; i++)
+        goldens_check(g, i < n_got && got[i] == want_ids[i] ? 0.0 : 2.0, "case %zu: greedy token %zu differs",
+                      c, i);
+}
+
+static void texts(goldens *g, asc_model *m, const asc_json *list) {
+    asc_tokenize_options o = {.struct_size = sizeof o, .add_bos_eos = true, .parse_special = true};
+    for (size_t i = 0; i < asc_json_len(list); i++) {
+        const asc_json *one = asc_json_at(list, i), *want = asc_json_get(one, "input_ids");
+        asc_token *t = NULL;
+        size_t n = 0;
+        asc_view text = asc_json_str(asc_json_get(one, "text"));
+        if (asc_tokenize(g->ctx, asc_model_tokenizer(m), text, &o, &t, &n) != ASC_OK) {
+            goldens_fail(g, "text %zu: %s", i, asc_error_message(g->ctx));
+            continue;
+        }
+        bool same = asc_json_len(want) == n;
+        for (size_t k = 0; same && k < n; k++) same = asc_json_int(asc_json_at(want, k), -1) == t[k].id;
+        goldens_check(g, same ? 0.0 : 2.0, "text %zu: other token ids", i);
+        asc_tokens_free(g->ctx, t);
+    }
+}
+
+/* Whether the case file lets the folder be refused, and whether it must be. */
+static bool may_fail(asc_view e) {
+    return e.ptr != NULL &&
+           (asc_view_starts(e, asc_view_of("error")) || asc_view_eqs(e, "match-or-unsupported"));
+}
+
+bool goldens_folder(goldens *g, const char *folder) {
+    char path[4200];
+    char *text = NULL;
+    size_t len = 0;
+    asc_json *root = NULL;
+    asc_model *m = NULL;
+    snprintf(path, sizeof path, "%s/case.json", folder);
+    if (asc_file_read(g->ctx, path, (size_t)1 << 28, &text, &len) != ASC_OK ||
+        asc_json_parse(g->ctx, text, len, &root) != ASC_OK) {
+        goldens_fail(g, "%s", asc_error_message(g->ctx));
+        asc_free(g->ctx, text);
+        return true;
+    }
+    asc_view expect = asc_json_str(asc_json_get(root, "expect"));
+    const asc_json *cases = asc_json_get(root, "cases");
+    bool causal = asc_view_eqs(asc_json_str(asc_json_get(root, "task")), "causal-lm");
+    asc_status st = asc_model_open(g->ctx, folder, NULL, &m);
+    if (st != ASC_OK && may_fail(expect)) {
+        goldens_check(g, asc_error_message(g->ctx)[0] != '\0' ? 0.0 : 2.0, "refused without a reason");
+    } else if (st != ASC_OK) {
+        goldens_fail(g, "%s", asc_error_message(g->ctx));
+    } else if (asc_view_eqs(expect, "error")) {
+        goldens_fail(g, "opens, though it should be refused");
+    } else if (causal) {
+        for (size_t i = 0; i < asc_json_len(cases); i++) {
+            logits(g, cases, i, m);
+            attributions(g, cases, i, m);
+        }
+        texts(g, m, asc_json_get(root, "text_cases"));
+    }
+    asc_model_close(m);
+    asc_json_free(root);
+    asc_free(g->ctx, text);
+    return causal || may_fail(expect);
+}
