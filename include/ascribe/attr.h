@@ -112,6 +112,7 @@ typedef struct asc_request {
 
     /* ---- questions ---- */
     size_t span_start, span_end; /* tokens of the target that are explained; end 0 = all of it */
+    asc_view span;               /* or: the tokens that hold the first place in the target that reads so */
     bool per_token;              /* also one row of scores per explained target token (result.matrix) */
     asc_view corrupted; /* attribution patching, activation patching: the other prompt, of as many tokens */
 
@@ -218,6 +219,7 @@ typedef struct asc_result {
     double *matrix, *matrix_errors; /* [n_matrix, n_features]; NULL unless asked for */
     double *token_values;           /* [n_matrix]: log p (or p, logit) of each; NULL unless asked for */
     size_t n_matrix;
+    size_t span_start, span_end;       /* explained target tokens; row k of the matrix is span_start + k */
     size_t samples;                    /* drawn by a sampling method; 0 otherwise */
     bool stochastic;                   /* errors are standard errors of sampling */
     uint64_t tokens_run, tokens_plain; /* perturbed prompts: tokens computed; what running each from its start

@@ -104,6 +104,20 @@ static asc_status by_generation(asc_job *j, size_t count) {
     return st;
 }
 
+/* The next-token distribution of the whole prompt from its logits z, for the divergence from it. A dry run
+ * has no logits: any will do. */
+static asc_status keep_distribution(asc_job *j, const float *z, double top, double sum) {
+    size_t v = (size_t)j->m->decoder.cfg.n_vocab;
+    j->whole_p = asc_calloc(j->ctx, ASC_MEM_GENERAL, v, sizeof *j->whole_p);
+    j->whole_log_p = asc_calloc(j->ctx, ASC_MEM_GENERAL, v, sizeof *j->whole_log_p);
+    if (j->whole_p == NULL || j->whole_log_p == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; z != NULL && i < v; i++) {
+        j->whole_log_p[i] = (double)z[i] - top - log(sum);
+        j->whole_p[i] = exp(j->whole_log_p[i]);
+    }
+    return ASC_OK;
+}
+
 /* The most likely next tokens, and the size of logits for the noise model. */
 static asc_status find_top(asc_job *j) {
     asc_ctx *ctx = j->ctx;
@@ -127,6 +141,7 @@ static asc_status find_top(asc_job *j) {
         }
         r->top[r->n_top++] = (asc_candidate){.id = (int32_t)best, .prob = exp((double)z[best] - top) / sum};
     }
+    if (st == ASC_OK && j->req->output == ASC_OUTPUT_KL) st = keep_distribution(j, z, top, sum);
     r->n_forward++;
     asc_free(ctx, z);
     return st;
@@ -139,6 +154,7 @@ asc_status asc_job_targets(asc_job *j) {
     asc_status st = ASC_OK;
     if (j->encoder != NULL) return asc_encoder_targets(j);
     if (!q->dry_run) ASC_TRY(find_top(j));
+    if (q->dry_run && q->output == ASC_OUTPUT_KL) ASC_TRY(keep_distribution(j, NULL, 0.0, 1.0));
     if (q->target_ids != NULL) {
         ASC_TRY(asc_model_check_ids(j->m, q->target_ids, q->n_target_ids, "target"));
         ASC_TRY(copy_ids(j, q->target_ids, q->n_target_ids, &r->target_ids, &r->n_target));

@@ -1,11 +1,11 @@
 /* coalitions.c - see coalitions.h: the token rows of coalitions, each different one once. */
 #include "coalitions.h"
+#include "target.h"
 #include <stdlib.h>
 #include <string.h>
 
 size_t asc_job_n_values(const asc_job *j) {
-    (void)j;
-    return 1;
+    return asc_job_width(j);
 }
 
 size_t asc_job_max_tokens(const asc_job *j) {
@@ -84,20 +84,24 @@ static void order(row *rows, size_t n) {
 /* Values of the rows [first, end), which are of one length. */
 static asc_status one_length(asc_job *j, const row *rows, size_t n, double *out) {
     asc_ctx *ctx = j->ctx;
-    size_t len = rows[0].len, k = 0, cells;
+    size_t len = rows[0].len, k = 0, width = asc_job_n_values(j), cells;
     int32_t *ids = asc_mul_size(n, len, &cells) ? asc_calloc(ctx, ASC_MEM_GENERAL, cells, sizeof *ids) : NULL;
-    double *values = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *values);
+    double *values =
+        asc_mul_size(n, width, &cells) ? asc_calloc(ctx, ASC_MEM_GENERAL, cells, sizeof *values) : NULL;
+    const size_t bytes = width * sizeof *out;
     asc_status st = ids == NULL || values == NULL ? ASC_RESOURCE_EXHAUSTED : ASC_OK;
     size_t more = j->r->n_target - 1 + (j->r->n_versus > 0 ? j->r->n_versus - 1 + len : 0);
     for (size_t i = 0; st == ASC_OK && i < n; i++) {
         j->r->tokens_plain += len + more;
         if (rows[i].same == rows[i].which) memcpy(ids + k++ * len, rows[i].ids, len * sizeof *ids);
     }
-    if (st == ASC_OK) st = asc_job_values(j, ids, k, len, values);
+    if (st == ASC_OK) st = asc_job_values_each(j, ids, k, len, values);
     if (st == ASC_OK) j->r->tokens_run += k * (len + more);
     for (size_t i = k = 0; st == ASC_OK && i < n; i++)
-        if (rows[i].same == rows[i].which) out[rows[i].which] = values[k++];
-    for (size_t i = 0; st == ASC_OK && i < n; i++) out[rows[i].which] = out[rows[i].same];
+        if (rows[i].same == rows[i].which) memcpy(out + rows[i].which * width, values + k++ * width, bytes);
+    for (size_t i = 0; st == ASC_OK && i < n; i++)
+        if (rows[i].same != rows[i].which)
+            memcpy(out + rows[i].which * width, out + rows[i].same * width, bytes);
     asc_free(ctx, ids);
     asc_free(ctx, values);
     return st;

@@ -58,8 +58,8 @@ static asc_status score(asc_job *j, asc_tensor *x, bool backward) {
     asc_answer answers[2];
     int64_t t = x->shape.dims[1];
     (void)asc_job_answers(j, answers);
-    if ((int64_t)answers[0].n > t) answers[0].n = (size_t)t;
-    int64_t n = (int64_t)answers[0].n;
+    int64_t n = (int64_t)(answers[0].n - answers[0].first);
+    if (n > t) answers[0].first = answers[0].n - (size_t)(n = t);
     asc_tensor *h = n == t ? x : asc_slice(ctx, x, 1, t - n, n), *ts[2];
     asc_status st = asc_run(ctx, &h, 1);
     if (st != ASC_OK) return st;

@@ -135,16 +135,20 @@ asc_status asc_job_target_probability(asc_job *j) {
         r->target_prob = NAN;
         return ASC_OK;
     }
-    if (r->n_versus == 0 && j->req->output == ASC_OUTPUT_LOGPROB) {
+    const size_t span_start = j->span_start, span_end = j->span_end;
+    const bool whole = span_start == 0 && span_end == r->n_target;
+    if (whole && r->n_versus == 0 && j->req->output == ASC_OUTPUT_LOGPROB) {
         r->target_prob = exp(r->value);
         return ASC_OK;
     }
-    if (r->n_versus == 0 && j->req->output == ASC_OUTPUT_PROB) {
+    if (whole && r->n_versus == 0 && j->req->output == ASC_OUTPUT_PROB) {
         r->target_prob = r->value;
         return ASC_OK;
     }
     asc_request plain = *j->req;
     plain.output = ASC_OUTPUT_LOGPROB;
+    j->span_start = j->span_end = 0;
+    plain.per_token = false;
     const asc_request *old = j->req;
     size_t n_versus = r->n_versus;
     double v = 0.0;
@@ -152,6 +156,8 @@ asc_status asc_job_target_probability(asc_job *j) {
     r->n_versus = 0;
     asc_status st = asc_job_values(j, r->prompt_ids, 1, r->n_prompt, &v);
     r->n_versus = n_versus;
+    j->span_start = span_start;
+    j->span_end = span_end;
     j->req = old;
     r->target_prob = exp(v);
     return st;
@@ -175,6 +181,7 @@ asc_status asc_explain(asc_model *m, const asc_request *req, asc_result **out) {
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }
+    ASC_TRY(asc_job_matrix_make(&j));
     ASC_TRY(describe(&j));
     if (req->dry_run) {
         ASC_TRY(asc_estimate_job(&j, t0));

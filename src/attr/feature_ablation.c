@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Values of the prompt without each feature; values[n_groups] is the one without any. */
+/* Values of the prompt without each feature [n_groups + 1, asc_job_n_values]; the last row is without any. */
 static asc_status all_values(asc_job *j, double *values) {
     size_t g = j->n_groups, bytes;
     uint8_t *present =
@@ -23,15 +23,22 @@ static asc_status all_values(asc_job *j, double *values) {
 
 static asc_status run(asc_job *j) {
     asc_result *r = j->r;
-    asc_status st = asc_job_values(j, r->prompt_ids, 1, r->n_prompt, &r->value);
+    size_t width = asc_job_n_values(j), cells;
+    asc_status st = asc_job_whole_value(j);
     if (st != ASC_OK) return st;
-    double *values = asc_calloc(j->ctx, ASC_MEM_GENERAL, j->n_groups + 1, sizeof *values);
+    double *values = asc_mul_size(j->n_groups + 1, width, &cells)
+                         ? asc_calloc(j->ctx, ASC_MEM_GENERAL, cells, sizeof *values)
+                         : NULL;
     if (values == NULL) return ASC_RESOURCE_EXHAUSTED;
     st = all_values(j, values);
-    r->baseline_value = values[j->n_groups];
+    r->baseline_value = values[j->n_groups * width];
     double noise = 2.0 * asc_job_value_noise(j);
     for (size_t g = 0; st == ASC_OK && g < j->n_groups; g++) {
-        r->features[g].score = r->value - values[g];
+        for (size_t k = 0; k + 1 < width; k++) {
+            r->matrix[k * r->n_features + g] = r->token_values[k] - values[g * width + 1 + k];
+            r->matrix_errors[k * r->n_features + g] = 2.0 * asc_job_token_noise(j, k);
+        }
+        r->features[g].score = r->value - values[g * width];
         r->features[g].error = noise;
         r->scores[j->groups[g].first] = r->features[g].score;
         r->score_errors[j->groups[g].first] = noise;
@@ -122,4 +129,5 @@ const asc_method asc_method_feature_ablation = {
     .price_rows = price_rows,
     .run = run,
     .price = price,
+    .per_token = true,
 };

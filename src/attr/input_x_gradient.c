@@ -7,11 +7,12 @@
 static asc_status run(asc_job *j) {
     asc_result *r = j->r;
     if (j->inner != 0) return asc_prompt_sweeps(j, ASC_ROWS_PROMPT, NULL, 1);
+    r->converged = true;
+    if (j->req->per_token) return asc_job_matrix_gradient(j, NULL);
     asc_status st = asc_job_gradient(j, "l2", NULL, r->scores);
     double largest = 0.0;
     for (size_t i = 0; i < r->n_prompt; i++) largest = fmax(largest, fabs(r->scores[i]));
     for (size_t i = 0; i < r->n_prompt; i++) r->score_errors[i] = asc_job_gradient_noise(j, largest);
-    r->converged = true;
     return st;
 }
 
@@ -54,4 +55,5 @@ const asc_method asc_method_input_x_gradient = {
     .price_rows = asc_price_one_gradient,
     .run = run,
     .price = price,
+    .per_token = true,
 };

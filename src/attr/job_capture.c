@@ -1,9 +1,10 @@
 /* job_capture.c - see job_capture.h. */
 #include "job_capture.h"
+#include "target.h"
 #include "target_encoder.h"
 #include <string.h>
 
-enum { MOST_SIZES = 16 };
+enum { MOST_SIZES = 16, FIXED_SIZES = 9 };
 
 asc_tensor *asc_job_leaf(asc_job *j, asc_tensor *t) {
     if (j->leaves == NULL || t->poison != ASC_OK) return t;
@@ -22,12 +23,15 @@ static asc_status add(asc_job_batch_run *b, asc_job_source s) {
     return st;
 }
 
-/* The leaves of asc_job_scalar for `rows` prompts, in its order: see score_of and rows_of in target.c. */
-static asc_status add_target(asc_job_batch_run *b, const int32_t *ids, size_t n, size_t rows, int32_t *room) {
+/* The leaves of asc_job_scalar for `rows` prompts, in its order: see score_of and asc_answer_tokens in
+ * target.c. */
+static asc_status add_target(asc_job_batch_run *b, const asc_answer *s, size_t rows, int32_t *room) {
     asc_job *j = b->j;
+    const int32_t *ids = s->ids;
+    size_t n = s->n, scored = n - s->first;
     asc_status st = ASC_OK;
     for (size_t i = 0; i < rows; i++) {
-        memcpy(room + i * n, ids, n * sizeof *ids);
+        memcpy(room + i * scored, ids + s->first, scored * sizeof *ids);
         if (n > 1) memcpy(room + rows * n + i * (n - 1), ids, (n - 1) * sizeof *ids);
     }
     if (n > 1) ASC_TRY(add(b, (asc_job_source){.ids = room + rows * n, .n = rows * (n - 1)}));
@@ -35,7 +39,13 @@ static asc_status add_target(asc_job_batch_run *b, const int32_t *ids, size_t n,
         ASC_TRY(add(b, (asc_job_source){.tensor = j->prefix[l].k}));
         ASC_TRY(add(b, (asc_job_source){.tensor = j->prefix[l].v}));
     }
-    ASC_TRY(add(b, (asc_job_source){.ids = room, .n = rows * n}));
+    if (j->req->output == ASC_OUTPUT_KL) {
+        const size_t v = (size_t)j->m->decoder.cfg.n_vocab;
+        ASC_TRY(add(b, (asc_job_source){.numbers = j->whole_p, .n = v}));
+        ASC_TRY(add(b, (asc_job_source){.numbers = j->whole_log_p, .n = v}));
+    } else {
+        ASC_TRY(add(b, (asc_job_source){.ids = room, .n = rows * scored}));
+    }
 done:
     return st;
 }
@@ -43,15 +53,16 @@ done:
 static asc_status list_sources(asc_job_batch_run *b, size_t rows, size_t len, const asc_job_source *first,
                                size_t n_first) {
     asc_job *j = b->j;
-    size_t n = j->r->n_target, m = j->r->n_versus, total;
+    asc_answer answers[2];
+    size_t n_answers = asc_job_answers(j, answers), n = answers[0].n, m = answers[1].n, total;
     asc_status st = ASC_OK;
     for (size_t i = 0; i < n_first; i++) ASC_TRY(add(b, first[i]));
     if (!asc_mul_size(2 * (n + m), rows, &total)) return ASC_RESOURCE_EXHAUSTED;
     b->ids = asc_calloc(j->ctx, ASC_MEM_PROGRAM, total + 1, sizeof *b->ids);
     if (b->ids == NULL) return ASC_RESOURCE_EXHAUSTED;
     if (j->encoder != NULL) return asc_encoder_sources(j, first[0].ids, rows, len, b->ids, add, b);
-    ASC_TRY(add_target(b, j->r->target_ids, n, rows, b->ids));
-    if (m > 0) ASC_TRY(add_target(b, j->r->versus_ids, m, rows, b->ids + 2 * n * rows));
+    ASC_TRY(add_target(b, &answers[0], rows, b->ids));
+    if (n_answers > 1) ASC_TRY(add_target(b, &answers[1], rows, b->ids + 2 * n * rows));
 done:
     return st;
 }
@@ -107,17 +118,20 @@ asc_status asc_job_captured(asc_job_batch_run *b, asc_job *j, const int64_t *siz
                             asc_status (*record)(void *self, asc_tensor **outs), void *self) {
     asc_ctx *ctx = j->ctx;
     asc_status st = ASC_OK;
-    int64_t key[MOST_SIZES + 7] = {(int64_t)rows,           (int64_t)j->n_prefix,
-                                   (int64_t)j->r->n_target, (int64_t)j->r->n_versus,
-                                   (int64_t)j->req->output, (int64_t)asc_graph_of(ctx)->level,
-                                   asc_encoder_key(j)};
+    asc_answer answers[2];
+    asc_job_answers(j, answers);
+    int64_t key[MOST_SIZES + FIXED_SIZES] = {(int64_t)rows,           (int64_t)j->n_prefix,
+                                             (int64_t)answers[0].n,   (int64_t)answers[0].first,
+                                             (int64_t)answers[1].n,   (int64_t)j->req->per_token,
+                                             (int64_t)j->req->output, (int64_t)asc_graph_of(ctx)->level,
+                                             asc_encoder_key(j)};
     *b = (asc_job_batch_run){.j = j, .n_outs = n_outs};
     if (!asc_exec_compiles(ctx)) return ASC_OK;
     if (n_sizes > MOST_SIZES) return ASC_FAIL(ctx, ASC_INTERNAL, "a batch of %zu sizes", n_sizes);
-    memcpy(key + 7, sizes, n_sizes * sizeof *sizes);
+    memcpy(key + FIXED_SIZES, sizes, n_sizes * sizeof *sizes);
     ASC_TRY(list_sources(b, rows, (size_t)sizes[1], first, n_first));
-    b->capture = asc_capture_find(ctx, j->m, key, (7 + n_sizes) * sizeof *key);
-    if (b->capture == NULL) ASC_TRY(capture(b, key, 7 + n_sizes, record, self));
+    b->capture = asc_capture_find(ctx, j->m, key, (FIXED_SIZES + n_sizes) * sizeof *key);
+    if (b->capture == NULL) ASC_TRY(capture(b, key, FIXED_SIZES + n_sizes, record, self));
     if (b->capture == NULL || !asc_capture_runs(b->capture)) {
         asc_capture_count_refused(ctx, "the model looks at values");
         b->capture = NULL;

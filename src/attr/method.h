@@ -37,8 +37,10 @@ typedef struct asc_job {
     int32_t baseline_id;   /* token that stands in, -1 for REMOVE, ZERO, MEAN */
     asc_decoder_site site; /* where gradients are taken; ASC_SITE_EMBED = the embeddings */
     int64_t site_layer;
-    double max_logit; /* largest |logit| seen, for the noise model */
-    bool no_sharing;  /* run every prompt from its first token (tests compare both) */
+    size_t span_start, span_end;   /* target tokens that are explained; both 0: all, or the next token (KL) */
+    double max_logit;              /* largest |logit| seen, for the noise model */
+    double *whole_p, *whole_log_p; /* the whole prompt's next-token distribution [V]; with ASC_OUTPUT_KL */
+    bool no_sharing;               /* run every prompt from its first token (tests compare both) */
     asc_kv
         *prefix; /* keys and values of tokens that all prompts of a batch begin with, [1,C,G,D] per layer */
     size_t n_prefix;                 /* C; 0 = none */
@@ -85,6 +87,7 @@ typedef struct asc_method {
     asc_status (*run)(asc_job *j);
     /* Evaluations it will need, for pricing: prompts run forwards only, and forwards with a backward pass. */
     void (*price)(const asc_job *j, double *n_forward, double *n_gradient);
+    bool per_token; /* fills result.matrix when asked to */
 } asc_method;
 
 #define METHOD(name) extern const asc_method asc_method_##name;
@@ -105,6 +108,10 @@ ASC_MUST_USE asc_status asc_job_options(asc_job *j);
 /* prompt.c */
 ASC_MUST_USE asc_status asc_job_prompt(asc_job *j);
 ASC_MUST_USE asc_status asc_job_targets(asc_job *j);
+/* question.c: refuses questions that make no sense, before anything is computed; then, when the target is
+ * known, the span of it that is explained. */
+ASC_MUST_USE asc_status asc_job_question(asc_job *j);
+ASC_MUST_USE asc_status asc_job_span(asc_job *j);
 ASC_MUST_USE asc_status asc_job_features(asc_job *j, const asc_chat_text *chat);
 
 /* target.c: the scalar of each of B prompts given as embeddings x [B,P,D] -> [B]. `run` may carry a site
@@ -118,12 +125,26 @@ asc_tensor *asc_job_embed(asc_job *j, const int32_t *ids, int64_t b, int64_t n);
 ASC_MUST_USE asc_status asc_job_prefix_begin(asc_job *j, const int32_t *ids, size_t n);
 void asc_job_prefix_end(asc_job *j);
 
-/* values.c: values of n prompts of the same length, ids [n,len], in batches under the memory bound. */
+/* values.c: values of n prompts of the same length, ids [n,len], in batches under the memory bound; out [n].
+ */
 ASC_MUST_USE asc_status asc_job_values(asc_job *j, const int32_t *ids, size_t n, size_t len, double *out);
+/* The same with each explained token's own: out [n,asc_job_width] (target.h). */
+ASC_MUST_USE asc_status asc_job_values_each(asc_job *j, const int32_t *ids, size_t n, size_t len,
+                                            double *out);
+/* answer_matrix.c: the whole prompt's value and, with request.per_token, its tokens', into the result. */
+ASC_MUST_USE asc_status asc_job_whole_value(asc_job *j);
+/* Makes result.matrix and what belongs to it, zeroed, when request.per_token asks for it. */
+ASC_MUST_USE asc_status asc_job_matrix_make(asc_job *j);
+/* The matrix of a gradient method that gives `norm` ("l2", "abs", "signed": as asc_job_gradient's saliency)
+ * or, with NULL, gradient times input; also the whole answer's scores per prompt token, r->scores, and the
+ * values. One forward pass, and the backward passes of many tokens together. */
+ASC_MUST_USE asc_status asc_job_matrix_gradient(asc_job *j, const char *norm);
 /* explain.c: r->target_prob, from the value when it says so, else by one more pass. */
 ASC_MUST_USE asc_status asc_job_target_probability(asc_job *j);
 /* Floating-point error of one value, by the error model in docs/errors.md. */
 double asc_job_value_noise(const asc_job *j);
+/* The same of explained token k's own value. */
+double asc_job_token_noise(const asc_job *j, size_t k);
 /* Error of one score of a gradient method whose largest score is `largest`. */
 double asc_job_gradient_noise(const asc_job *j, double largest);
 

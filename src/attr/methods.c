@@ -44,9 +44,9 @@ asc_method_traits asc_method_traits_at(size_t i) {
                                .complete = m->complete};
 }
 
-static const char *const feature_names[] = {"word", "token", "sentence", "message"};
-static const char *const output_names[] = {"logprob", "prob", "logit"};
-static const char *const baseline_names[] = {"auto", "remove", "eos", "pad", "token", "zero", "mean"};
+static const char *const feature_names[] = {"word", "token", "sentence", "message", "paragraph", "slot"};
+static const char *const output_names[] = {"logprob", "prob", "logit", "kl", "similarity"};
+static const char *const baseline_names[] = {"auto", "remove", "eos", "pad", "token", "zero", "mean", "mask"};
 
 static int find(const char *const *names, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++) {
@@ -55,9 +55,11 @@ static int find(const char *const *names, size_t n, const char *name) {
     return -1;
 }
 
-int asc_features_from_name(const char *name) { return find(feature_names, 4, name); }
-const char *asc_features_name(asc_features f) { return (unsigned)f < 4 ? feature_names[f] : NULL; }
-int asc_output_from_name(const char *name) { return find(output_names, 3, name); }
-const char *asc_output_name(asc_output o) { return (unsigned)o < 3 ? output_names[o] : NULL; }
-int asc_baseline_from_name(const char *name) { return find(baseline_names, 7, name); }
-const char *asc_baseline_name(asc_baseline b) { return (unsigned)b < 7 ? baseline_names[b] : NULL; }
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+#define NAME(a, i) ((size_t)(i) < COUNT(a) ? (a)[i] : NULL)
+int asc_features_from_name(const char *name) { return find(feature_names, COUNT(feature_names), name); }
+const char *asc_features_name(asc_features f) { return NAME(feature_names, f); }
+int asc_output_from_name(const char *name) { return find(output_names, COUNT(output_names), name); }
+const char *asc_output_name(asc_output o) { return NAME(output_names, o); }
+int asc_baseline_from_name(const char *name) { return find(baseline_names, COUNT(baseline_names), name); }
+const char *asc_baseline_name(asc_baseline b) { return NAME(baseline_names, b); }

@@ -34,7 +34,7 @@ static asc_status check_values(asc_job *j, asc_rule rule) {
         ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "stdev is not a finite number from 0 on");
         return asc_hint(j->ctx, "use 0 for the default");
     }
-    if (((unsigned)q->output > ASC_OUTPUT_LOGIT &&
+    if (((unsigned)q->output > ASC_OUTPUT_KL &&
          !(j->encoder != NULL && q->output == ASC_OUTPUT_SIMILARITY)) ||
         (unsigned)q->features > ASC_FEATURES_MESSAGE || (unsigned)q->baseline > ASC_BASELINE_MEAN) {
         ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT,

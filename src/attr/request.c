@@ -179,9 +179,11 @@ asc_status asc_job_init(asc_job *j, asc_model *m, const asc_request *req) {
     }
     if (!j->req->dry_run) ASC_TRY(asc_precision_check(j->ctx));
     ASC_TRY(asc_job_options(j));
+    ASC_TRY(asc_job_question(j));
     ASC_TRY(choose_baseline(j)); /* cheap mistakes first: before anything is computed */
     ASC_TRY(asc_job_prompt(j));
     ASC_TRY(asc_job_targets(j));
+    ASC_TRY(asc_job_span(j));
     ASC_TRY(find_site(j));
 done:
     return st;
@@ -194,6 +196,8 @@ void asc_job_deinit(asc_job *j) {
     asc_free(j->ctx, j->parts);
     asc_free(j->ctx, j->fill);
     asc_encoder_job_end(j);
+    asc_free(j->ctx, j->whole_p);
+    asc_free(j->ctx, j->whole_log_p);
     asc_result_destroy(j->ctx, j->r);
     *j = (asc_job){0};
 }

@@ -47,7 +47,7 @@ asc_status asc_answer_run(asc_job *j, int64_t b, const asc_answer *s, int64_t fi
     *out_past = NULL;
     if (j->n_prefix > 0 && (*out_past = repeat_prefix(j, b, first, end)) == NULL)
         return ASC_RESOURCE_EXHAUSTED;
-    *out = (asc_decoder_run){.tail = (int64_t)s->n,
+    *out = (asc_decoder_run){.tail = (int64_t)(s->n - s->first),
                              .site = site,
                              .site_self = self,
                              .whole_last_block = site != NULL,
@@ -56,21 +56,57 @@ asc_status asc_answer_run(asc_job *j, int64_t b, const asc_answer *s, int64_t fi
     return ASC_OK;
 }
 
-asc_tensor *asc_answer_score(asc_job *j, asc_tensor *hidden, const asc_answer *s) {
+/* Minus the divergence from the whole prompt's distribution p: sum p (log q - log p). */
+static asc_tensor *divergence(asc_job *j, asc_tensor *logits) {
+    asc_ctx *ctx = j->ctx;
+    int axes[] = {-2, -1};
+    int64_t v = j->m->decoder.cfg.n_vocab;
+    asc_tensor *p = asc_job_leaf(j, asc_from_f64(ctx, ASC_SHAPE(v), j->whole_p));
+    asc_tensor *log_p = asc_job_leaf(j, asc_from_f64(ctx, ASC_SHAPE(v), j->whole_log_p));
+    asc_tensor *change = asc_sub(ctx, asc_log_softmax(ctx, logits), log_p);
+    return asc_sum(ctx, asc_mul(ctx, change, p), 2, axes, false);
+}
+
+asc_tensor *asc_answer_tokens(asc_job *j, asc_tensor *hidden, const asc_answer *s) {
     asc_ctx *ctx = j->ctx;
     if (hidden->poison != ASC_OK) return hidden;
-    size_t b = (size_t)hidden->shape.dims[0], bytes;
-    int axis[] = {-1};
+    size_t b = (size_t)hidden->shape.dims[0], n = s->n - s->first, bytes;
     int32_t *rep =
-        asc_mul_size(b, s->n, &bytes) ? asc_calloc(ctx, ASC_MEM_GENERAL, bytes + 1, sizeof *rep) : NULL;
+        asc_mul_size(b, n, &bytes) ? asc_calloc(ctx, ASC_MEM_GENERAL, bytes + 1, sizeof *rep) : NULL;
     if (rep == NULL) return asc_graph_poison(asc_graph_of(ctx));
-    for (size_t i = 0; i < b; i++) memcpy(rep + i * s->n, s->ids, s->n * sizeof *rep);
+    for (size_t i = 0; i < b; i++) memcpy(rep + i * n, s->ids + s->first, n * sizeof *rep);
     asc_tensor *logits = asc_decoder_logits(&j->m->decoder, hidden, NULL, NULL);
-    asc_tensor *index = asc_job_leaf(j, asc_from_i32(ctx, ASC_SHAPE((int64_t)b, (int64_t)s->n), rep));
+    asc_tensor *index = asc_job_leaf(j, asc_from_i32(ctx, ASC_SHAPE((int64_t)b, (int64_t)n), rep));
     asc_free(ctx, rep);
     if (j->req->output != ASC_OUTPUT_LOGIT) logits = asc_log_softmax(ctx, logits);
-    asc_tensor *sum = asc_sum(ctx, asc_take_last(ctx, logits, index), 1, axis, false);
-    return j->req->output == ASC_OUTPUT_PROB ? asc_exp(ctx, sum) : sum;
+    return asc_take_last(ctx, logits, index);
+}
+
+/* The whole answer's score from its tokens' [B,n]. */
+static asc_tensor *whole_of(asc_job *j, asc_tensor *tokens, bool keep_axis) {
+    int axis[] = {-1};
+    asc_tensor *sum = asc_sum(j->ctx, tokens, 1, axis, keep_axis);
+    return j->req->output == ASC_OUTPUT_PROB ? asc_exp(j->ctx, sum) : sum;
+}
+
+asc_tensor *asc_answer_score(asc_job *j, asc_tensor *hidden, const asc_answer *s) {
+    if (hidden->poison != ASC_OK) return hidden;
+    if (j->req->output == ASC_OUTPUT_KL)
+        return divergence(j, asc_decoder_logits(&j->m->decoder, hidden, NULL, NULL));
+    return whole_of(j, asc_answer_tokens(j, hidden, s), false);
+}
+
+asc_tensor *asc_answer_numbers(asc_job *j, asc_tensor *hidden, const asc_answer *s) {
+    asc_ctx *ctx = j->ctx;
+    if (hidden->poison != ASC_OK) return hidden;
+    if (!j->req->per_token) {
+        asc_tensor *y = asc_answer_score(j, hidden, s);
+        return y->poison != ASC_OK ? y : asc_reshape(ctx, y, ASC_SHAPE(hidden->shape.dims[0], 1));
+    }
+    asc_tensor *tokens = asc_answer_tokens(j, hidden, s);
+    asc_tensor *each = j->req->output == ASC_OUTPUT_PROB ? asc_exp(ctx, tokens) : tokens;
+    asc_tensor *both[2] = {whole_of(j, tokens, true), each};
+    return asc_concat(ctx, both, 2, 1);
 }
 
 static asc_tensor *score_of(asc_job *j, asc_tensor *x, const asc_answer *s, asc_site_fn site, void *self) {
@@ -85,9 +121,17 @@ static asc_tensor *score_of(asc_job *j, asc_tensor *x, const asc_answer *s, asc_
 }
 
 size_t asc_job_answers(const asc_job *j, asc_answer out[2]) {
-    out[0] = (asc_answer){j->r->target_ids, j->r->n_target};
-    out[1] = (asc_answer){j->r->versus_ids, j->r->n_versus};
+    size_t end = j->span_end > 0 ? j->span_end : j->r->n_target;
+    if (j->req->output == ASC_OUTPUT_KL) end = 1; /* of the next token: nothing follows the prompt */
+    out[0] = (asc_answer){.ids = j->r->target_ids, .n = end, .first = j->span_start};
+    out[1] = (asc_answer){.ids = j->r->versus_ids, .n = j->r->n_versus};
     return j->r->n_versus > 0 ? 2 : 1;
+}
+
+size_t asc_job_width(const asc_job *j) {
+    asc_answer answers[2];
+    asc_job_answers(j, answers);
+    return j->req->per_token ? 1 + answers[0].n - answers[0].first : 1;
 }
 
 asc_tensor *asc_job_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *site_self) {
@@ -97,6 +141,26 @@ asc_tensor *asc_job_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *si
     if (j->m->kind == ASC_MODEL_ENCODER) return asc_encoder_scalar(j, x, site, site_self);
     asc_tensor *s = score_of(j, x, &answers[0], site, site_self);
     return n == 1 ? s : asc_sub(j->ctx, s, score_of(j, x, &answers[1], site, site_self));
+}
+
+asc_tensor *asc_job_numbers(asc_job *j, asc_tensor *x) {
+    asc_ctx *ctx = j->ctx;
+    asc_answer answers[2];
+    asc_decoder_run run;
+    asc_kv *past;
+    if (asc_tensor_poisoned(x)) return x;
+    if (!j->req->per_token) {
+        asc_tensor *y = asc_job_scalar(j, x, NULL, NULL);
+        return y->poison != ASC_OK ? y : asc_reshape(ctx, y, ASC_SHAPE(x->shape.dims[0], 1));
+    }
+    asc_job_answers(j, answers); /* one: options.c refuses rows of a contrast */
+    if (asc_answer_run(j, x->shape.dims[0], &answers[0], 0, j->m->decoder.cfg.n_layers, NULL, NULL, &run,
+                       &past) != ASC_OK)
+        return asc_graph_poison(asc_graph_of(ctx));
+    run.x = asc_answer_join(j, x, &answers[0]);
+    asc_tensor *hidden = asc_decoder_hidden(&j->m->decoder, &run);
+    asc_free(ctx, past);
+    return asc_answer_numbers(j, hidden, &answers[0]);
 }
 
 asc_tensor *asc_record_prompts(asc_job *j, asc_tensor *ids) {

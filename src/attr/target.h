@@ -1,13 +1,16 @@
-/* target.h - the parts of the explained scalar, for whoever runs the model in pieces. The scalar is the score
- * of the target's tokens, less that of the contrast's when there is one. */
+/* target.h - the parts of what is explained, for whoever runs the model in pieces: the score of the target's
+ * tokens (of a span of them, if one was asked for), less that of the contrast's when there is one; with
+ * request.per_token also each token's own. */
 #ifndef ASC_TARGET_H
 #define ASC_TARGET_H
 
 #include "method.h"
 
+/* Tokens 0 .. n - 1 follow the prompt, those from `first` on are scored. What stands behind a span is never
+ * run: a causal model's span does not depend on it. */
 typedef struct asc_answer {
     const int32_t *ids; /* borrowed */
-    size_t n;
+    size_t n, first;
 } asc_answer;
 
 /* The target and, if there is one, the contrast; how many. */
@@ -18,8 +21,18 @@ asc_tensor *asc_answer_join(asc_job *j, asc_tensor *x, const asc_answer *s);
  * to be freed with asc_free behind the last use of *out, in any case. */
 ASC_MUST_USE asc_status asc_answer_run(asc_job *j, int64_t b, const asc_answer *s, int64_t first, int64_t end,
                                        asc_site_fn site, void *self, asc_decoder_run *out, asc_kv **out_past);
-/* The score of the answer given what leaves the last block for its rows, [B,n,D] -> [B]. */
+/* The score of the answer given what leaves the last block for its rows, [B,n-first,D] -> [B]. */
 asc_tensor *asc_answer_score(asc_job *j, asc_tensor *hidden, const asc_answer *s);
+/* Scores of its tokens, each by itself: [B,n-first]. Log-probabilities (also for PROB: their sum's
+ * exponential is the answer's) or logits. */
+asc_tensor *asc_answer_tokens(asc_job *j, asc_tensor *hidden, const asc_answer *s);
+/* Numbers explained of each prompt: [0] the whole answer's, with request.per_token then each explained
+ * token's own. */
+size_t asc_job_width(const asc_job *j);
+/* All of them: [B,asc_job_width]. */
+asc_tensor *asc_answer_numbers(asc_job *j, asc_tensor *hidden, const asc_answer *s);
+/* asc_job_scalar's value and, with request.per_token, each token's: [B,asc_job_width]. */
+asc_tensor *asc_job_numbers(asc_job *j, asc_tensor *x);
 
 /* The ops of one pass. ids: i32 [B,P]; points [B,P,D] at a [B,1,1] between the rows x0 and x [P,D]. */
 asc_tensor *asc_record_prompts(asc_job *j, asc_tensor *ids);

@@ -41,6 +41,27 @@ static int read_target(cli *c, cli_explain_args *j) {
     return EXIT_DONE;
 }
 
+/* "2:5" is tokens, everything else text. */
+static int read_span(cli *c, asc_request *q) {
+    const char *s = c->value[OPT_SPAN];
+    char *end;
+    q->per_token = cli_has(c, OPT_PER_TOKEN);
+    if (s == NULL) return EXIT_DONE;
+    bool tokens = s[0] >= '0' && s[0] <= '9' && s[strspn(s, "0123456789:")] == '\0' && strchr(s, ':') != NULL;
+    if (!tokens) {
+        q->span = (asc_view){s, strlen(s)};
+        return s[0] != '\0' ? EXIT_DONE : cli_usage("--span is empty");
+    }
+    unsigned long long first = strtoull(s, &end, 10), last = 0;
+    bool ok = *end == ':' && end[1] >= '0' && end[1] <= '9';
+    if (ok) last = strtoull(end + 1, &end, 10);
+    if (!ok || *end != '\0' || first > INT32_MAX || last > INT32_MAX || first >= last)
+        return cli_usage("--span FIRST:END is two token numbers, the first smaller, not '%.40s'", s);
+    q->span_start = first;
+    q->span_end = last;
+    return EXIT_DONE;
+}
+
 int cli_check_method(const char *name) {
     const char *names[64];
     size_t n = 0;
@@ -78,6 +99,8 @@ int cli_explain_request(cli *c, cli_explain_args *j) {
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_SEED, 0, &seed);
     if (rc != EXIT_DONE) return rc;
     q->seed = seed;
+    rc = read_span(c, q);
+    if (rc != EXIT_DONE) return rc;
     if (cli_has(c, OPT_STEPS) && q->steps == 0) return cli_usage("--steps is at least 1");
     if (cli_has(c, OPT_TOLERANCE) && !(q->tolerance > 0)) return cli_usage("--tolerance is larger than 0");
     return read_target(c, j);

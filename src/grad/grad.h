@@ -54,6 +54,11 @@ void asc_grad_paired(asc_ctx *ctx, const asc_grad_rules *rules, asc_tensor *y, a
                      asc_tensor **out_grads);
 /* A rule: records the op's decomposition (on both runs of a paired pass) and applies the table inside it. */
 void asc_vjp_decomposed_rules(asc_vjp_args *a);
+/* vjp_many.c: many backward passes of one forward pass. y [1,..] was recorded from x [1,..] alone (and
+ * constants); seeds [M,..] are cotangents of y; *out [M,..] is the gradient at x of each. What was computed
+ * forwards is read by all of them, never computed again. False, with nothing recorded, when an op on the way
+ * does more with the leading axis than carry it: then take them one by one. */
+bool asc_grad_many(asc_ctx *ctx, asc_tensor *y, asc_tensor *seeds, asc_tensor *x, asc_tensor **out);
 /* Forward mode: tangent of y for tangents txs of xs. */
 asc_tensor *asc_jvp(asc_ctx *ctx, asc_tensor *y, asc_tensor *const *xs, asc_tensor *const *txs, size_t n);
 

@@ -1,5 +1,6 @@
-/* html_assets.c - table of the page's fixed parts: its style and its script. The script only moves the focus;
- * without it every word can be reached with the tab key. Their SHA-256 stands in the page's content policy,
+/* html_assets.c - table of the page's fixed parts: its style and its script. The script only moves the focus
+ * and lays an answer token's scores over the prompt; without it every word can be reached with the tab key,
+ * and the table has all scores. Their SHA-256 stands in the page's content policy,
  * so nothing else can run. */
 #include "html_assets.h"
 #include <stddef.h>
@@ -73,6 +74,13 @@ const char *const asc_html_style[] = {
     "svg.bar{width:12rem;max-width:100%;height:.8rem;vertical-align:middle}\n"
     ".bp{fill:var(--p7)}.bn{fill:var(--n6)}.bz{stroke:var(--dim);stroke-width:1}\n"
     "footer{margin-top:2rem;color:var(--dim);font-size:.85rem;overflow-wrap:anywhere}\n"
+    ".scroll{overflow-x:auto}\n"
+    "#matrix th[scope=row]{position:sticky;left:0;background:var(--bg)}\n"
+    ".pick{font:inherit;color:inherit;background:none;border:1px solid "
+    "var(--line);border-radius:.3rem;padding:0 "
+    ".3rem;cursor:pointer}\n"
+    ".pick:focus-visible{outline:.2rem solid var(--focus)}.pick[aria-pressed=true]{border-color:var(--fg);"
+    "font-weight:700}\n"
     "@media(max-width:32rem){body{padding:1rem .75rem 5rem}h1{font-size:1.3rem}.wide{display:none}"
     "dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.5rem}#prompt{padding:.75rem;font-size:1.05rem}th,"
     "td{padding:.2rem .3rem}}\n"
@@ -88,4 +96,11 @@ const char asc_html_script[] =
     "box.addEventListener('keydown',function(e){"
     "var to={ArrowRight:at+1,ArrowLeft:at-1,Home:0,End:w.length-1}[e.key];"
     "if(to===undefined||e.ctrlKey||e.metaKey||e.altKey||!w[to])return;e.preventDefault();w[to].focus();});"
+    "var m=document.getElementById('matrix');if(!m)return;"
+    "var was=w.map(function(e){return e.className;}),b=[].slice.call(m.querySelectorAll('.pick'));"
+    "b.forEach(function(p){p.addEventListener('click',function(){"
+    "var on=p.getAttribute('aria-pressed')!=='true',s=p.closest('tr').getAttribute('data-steps').split(' ');"
+    "b.forEach(function(q){q.setAttribute('aria-pressed',String(on&&q===p));});"
+    "w.forEach(function(e,i){var v=+s[+e.getAttribute('data-f')];"
+    "e.className=on?'f'+(v?' '+(v<0?'n':'p')+Math.abs(v):''):was[i];});});});"
     "})();";

@@ -59,6 +59,8 @@ const char *asc_output_word(const asc_result *r) {
         return "probability";
     case ASC_OUTPUT_LOGIT:
         return "logit";
+    case ASC_OUTPUT_KL:
+        return "closeness (minus KL divergence)";
     default:
         return "log-probability";
     }
@@ -77,8 +79,12 @@ const char *asc_report_unit(const asc_result *r) {
 
 /* "the log-probability of the target", "the log-probability of the target minus that of the other answer". */
 static const char *subject(const asc_result *r, char out[160]) {
-    snprintf(out, 160, "the %s of the target%s", asc_output_word(r),
-             r->n_versus > 0 ? " minus that of the other answer" : "");
+    if (r->output == ASC_OUTPUT_KL)
+        snprintf(out, 160, "the closeness of the next token's distribution to that of the whole prompt");
+    else
+        snprintf(out, 160, "the %s of %s%s", asc_output_word(r),
+                 r->span_end - r->span_start < r->n_target ? "that part of the target" : "the target",
+                 r->n_versus > 0 ? " minus that of the other answer" : "");
     return out;
 }
 

@@ -127,7 +127,8 @@ static void put_word(page *p, const asc_feature *f, size_t from) {
     int step = asc_scale_step(f->score, p->largest, STEPS);
     asc_text_adds(t, "<span class=\"f");
     if (step != 0) asc_text_addf(t, " %c%d", step < 0 ? 'n' : 'p', abs(step));
-    asc_text_adds(t, "\" tabindex=\"0\" role=\"note\" data-tip=\"");
+    asc_text_addf(t, "\" data-f=\"%zu\"", (size_t)(f - p->r->features));
+    asc_text_adds(t, " tabindex=\"0\" role=\"note\" data-tip=\"");
     put_tip(p, f);
     asc_text_adds(t, "\" aria-label=\"");
     put_tip(p, f);
@@ -198,6 +199,7 @@ static void put_answer(page *p) {
     asc_text_addf(t, "<dt>%s%s</dt><dd>%s %s at the prompt",
                   r->output == ASC_OUTPUT_PROB    ? "Probability"
                   : r->output == ASC_OUTPUT_LOGIT ? "Logit"
+                  : r->output == ASC_OUTPUT_KL    ? "Closeness"
                                                   : "Log-probability",
                   r->n_versus > 0 ? " difference" : "", value, unit);
     if (asc_has_baseline(r) && isfinite(r->baseline_value)) asc_text_addf(t, ", %s at the baseline", base);
@@ -311,6 +313,7 @@ void asc_report_html(asc_ctx *ctx, asc_text *out, const asc_report *rep) {
     put_answer(&p);
     put_table(&p);
     asc_put_layers_html(p.t, rep);
+    asc_put_matrix_html(p.t, rep);
     asc_put_profile_sections(p.ctx, p.t);
     put_details(&p);
     put_json(&p);

@@ -71,6 +71,7 @@ static void put_request(asc_text *t, const asc_request *q, asc_weights_mode weig
     put_source(t, "target", q->target, q->target_ids, q->n_target_ids);
     asc_text_int(t, "generate", (int64_t)q->generate);
     put_source(t, "versus", q->versus, q->versus_ids, q->n_versus_ids);
+    asc_put_question(t, q);
     asc_text_strz(t, "method", q->method);
     asc_text_strz(t, "features", asc_features_name(q->features));
     asc_text_strz(t, "output", asc_output_name(q->output));
@@ -221,6 +222,7 @@ void asc_report_json(asc_text *t, const asc_report *rep) {
     asc_text_strz(t, "baseline", r->baseline);
     put_numbers(t, r);
     put_features(t, r);
+    asc_put_matrix_json(t, rep);
     if (r->feature_kind == ASC_FEATURES_TOKEN) {
         asc_text_array(t, "scores");
         for (size_t i = 0; i < r->n_prompt; i++) asc_text_num(t, NULL, r->scores[i]);

@@ -12,6 +12,13 @@ void asc_put_levels(asc_text *t, const char *lines);
 void asc_put_ids(asc_text *t, const char *key, const int32_t *ids, size_t n);
 const char *asc_weights_name(asc_weights_mode w);
 
+/* report_matrix.c: scores of each answer token; nothing when there are none. */
+void asc_put_matrix_json(asc_text *t, const asc_report *rep);
+void asc_put_matrix_text(asc_text *t, const asc_report *rep, size_t columns);
+void asc_put_matrix_html(asc_text *t, const asc_report *rep);
+/* What of the answer is explained, as the request has it: "span", "per_token". */
+void asc_put_question(asc_text *t, const asc_request *q);
+
 /* A number for people: three significant digits, with its sign if asked for. */
 void asc_figure(double v, bool sign, char out[32]);
 /* Largest |score| of the features. */

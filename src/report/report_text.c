@@ -256,6 +256,7 @@ void asc_report_text(asc_text *out, const asc_report *rep, const asc_report_styl
     if (p.colours != ASC_COLOURS_NONE) put_prompt(&p);
     put_table(&p);
     asc_put_layers_text(out, rep, p.columns);
+    asc_put_matrix_text(out, rep, p.columns);
     paragraph(&p, "Total", total);
     label(&p, "Baseline");
     asc_text_wrap(out, asc_has_baseline(r) ? r->baseline : "none", LABEL, p.columns);

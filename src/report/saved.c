@@ -127,7 +127,7 @@ static asc_status get_enums(reader *r, const asc_json *q) {
     int u = output != NULL ? asc_output_from_name(output) : -1;
     int b = baseline != NULL ? asc_baseline_from_name(baseline) : -1;
     if (f < 0) return missing(r->ctx, "features", "a kind of feature");
-    if (u < 0) return missing(r->ctx, "output", "logprob, prob or logit");
+    if (u < 0) return missing(r->ctx, "output", "a kind of output");
     if (b < 0) return missing(r->ctx, "baseline", "a baseline");
     o->features = (asc_features)f;
     o->output = (asc_output)u;
@@ -136,6 +136,21 @@ static asc_status get_enums(reader *r, const asc_json *q) {
     if (weights != NULL && strcmp(weights, "expanded") == 0) r->s.weights = ASC_WEIGHTS_EXPANDED;
 done:
     return st;
+}
+
+/* Files of before have neither key. */
+static asc_status get_question(reader *r, const asc_json *q) {
+    asc_request *o = &r->s.request;
+    const asc_json *span = asc_json_get(q, "span");
+    o->per_token = asc_json_bool(asc_json_get(q, "per_token"), false);
+    if (span == NULL || asc_json_typeof(span) == ASC_JSON_NULL) return ASC_OK;
+    if (asc_json_typeof(span) == ASC_JSON_OBJECT) return get_bytes(r, span, "text", &o->span);
+    int64_t first = asc_json_int(asc_json_at(span, 0), -1), end = asc_json_int(asc_json_at(span, 1), -1);
+    if (asc_json_typeof(span) != ASC_JSON_ARRAY || asc_json_len(span) != 2 || first < 0 || end <= first)
+        return missing(r->ctx, "span", "two token numbers or a text");
+    o->span_start = (size_t)first;
+    o->span_end = (size_t)end;
+    return ASC_OK;
 }
 
 static asc_status get_request(reader *r, const asc_json *q) {
@@ -151,6 +166,7 @@ static asc_status get_request(reader *r, const asc_json *q) {
         ASC_TRY(get_source(r, q, "prompt", &o->prompt, &o->prompt_ids, &o->n_prompt_ids));
     ASC_TRY(get_source(r, q, "target", &o->target, &o->target_ids, &o->n_target_ids));
     ASC_TRY(get_source(r, q, "versus", &o->versus, &o->versus_ids, &o->n_versus_ids));
+    ASC_TRY(get_question(r, q));
     ASC_TRY(get_name(r, q, "method", &o->method));
     ASC_TRY(get_name(r, q, "rule", &o->rule));
     ASC_TRY(get_name(r, q, "norm", &o->norm));
