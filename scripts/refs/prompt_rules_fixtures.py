@@ -117,10 +117,11 @@ def unbroadcast(g, like):
 def softmax_back(g, x, x0):
     top = torch.maximum(x.max(-1, keepdim=True)[0], x0.max(-1, keepdim=True)[0])
     e, e0 = torch.exp(x - top), torch.exp(x0 - top)
-    r, r0 = 1 / e.sum(-1, keepdim=True), 1 / e0.sum(-1, keepdim=True)
-    by_e = g * (r + r0) / 2  # the product e r: means of the other factor
-    by_r = (g * (e + e0) / 2).sum(-1, keepdim=True)
-    by_e = by_e - by_r * r * r0  # 1/s - 1/s0 = -(s - s0) / (s s0)
+    s, s0 = e.sum(-1, keepdim=True), e0.sum(-1, keepdim=True)
+    first, second = s / (s + s0), s0 / (s + s0)  # weights of the orders: e moves first at 1/s, or at 1/s0
+    by_e = g * (first / s + second / s0)
+    by_r = (g * (first * e0 + second * e)).sum(-1, keepdim=True)
+    by_e = by_e - by_r / s / s0  # 1/s - 1/s0 = -(s - s0) / (s s0)
     return by_e * shared(e, e0, x, x0)
 
 
@@ -133,6 +134,16 @@ def log_softmax_back(g, x, x0):
     return g - g.sum(-1, keepdim=True) * log_slope * shared(e, e0, x, x0)
 
 
+def unit_back(g, x, x0):  # y = x r
+    q, q0 = (x * x).mean(-1, keepdim=True) + EPS, (x0 * x0).mean(-1, keepdim=True) + EPS
+    r, r0 = q ** -0.5, q0 ** -0.5
+    first, second = r0 / (r + r0), r / (r + r0)  # x moves first at r, or at r0
+    by_r = (g * (first * x0 + second * x)).sum(-1, keepdim=True)
+    by_q = by_r * (r - r0) / torch.where(q == q0, torch.ones_like(q), q - q0)
+    by_q = torch.where((q - q0).abs() < 1e-9, by_r * -0.5 * r ** 3, by_q)
+    return g * (first * r + second * r0) + by_q * (x + x0) / x.shape[-1]
+
+
 class Pairs:
     mul = staticmethod(rule(lambda a, b: a * b,
                             lambda g, a, b, a0, b0: (unbroadcast(g * (b + b0) / 2, a), unbroadcast(g * (a + a0) / 2, b))))
@@ -141,8 +152,7 @@ class Pairs:
                                                         unbroadcast(((a + a0) / 2).mT @ g, b))))
     silu = staticmethod(secant(torch.nn.functional.silu,
                                lambda x: torch.sigmoid(x) * (1 + x * (1 - torch.sigmoid(x)))))
-    rsqrt = staticmethod(secant(torch.rsqrt, lambda x: -0.5 * x ** -1.5))
-    square = staticmethod(rule(lambda x: x * x, lambda g, x, x0: g * (x + x0)))
+    unit = staticmethod(rule(lambda x: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + EPS), unit_back))
     softmax = staticmethod(rule(lambda s: torch.softmax(s, -1), softmax_back))
     log_softmax = staticmethod(rule(lambda s: torch.log_softmax(s, -1), log_softmax_back))
 
@@ -160,8 +170,7 @@ class Pairs:
 
     @staticmethod
     def norm(x, w):
-        mean = Pairs.each(lambda t: t.mean(-1, keepdim=True) + EPS, Pairs.square(x))
-        return Pairs.each(lambda t: t * w, Pairs.mul(x, Pairs.rsqrt(mean)))
+        return Pairs.each(lambda t: t * w, Pairs.unit(x))
 
 
 # ---- the model ----

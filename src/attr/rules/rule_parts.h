@@ -64,6 +64,7 @@ void asc_dl_extremum(asc_vjp_args *a); /* max, max pooling, maximum, minimum */
 void asc_dl_softmax(asc_vjp_args *a);
 void asc_dl_log_softmax(asc_vjp_args *a);
 void asc_dl_log_sum_exp(asc_vjp_args *a);
+void asc_dl_norm(asc_vjp_args *a);
 /* Mean slopes of exp and log between a pair of arguments, given the values there. */
 asc_tensor *asc_dl_exp_slope(asc_ctx *ctx, asc_tensor *d, asc_tensor *e, asc_tensor *e0);
 asc_tensor *asc_dl_log_slope(asc_ctx *ctx, asc_tensor *x, asc_tensor *x0);
