@@ -103,6 +103,8 @@ void cli_keep_streams(void); /* first of all */
 void cli_watch_file(const char *path);
 bool cli_progress(void *self, const char *what, double done, double total);
 void cli_clear_progress(void);
+/* From now on only this kind of work is shown, what it does inside is not; NULL: everything again. */
+void cli_progress_only(const char *what);
 /* Writes c->out to standard output; the exit code. */
 int cli_flush(cli *c);
 /* If --json was given: writes c->json_doc there and returns true... see each command. */
@@ -151,6 +153,9 @@ void cli_explain_args_free(cli *c, cli_explain_args *j);
 
 /* explain_run.c: runs a request and writes what was asked for. */
 int cli_explain(cli *c, asc_model *m, const asc_request *req);
+
+/* explain_batch.c: explain --prompts. */
+int cli_explain_batch(cli *c);
 
 /* explain_net.c: explain for ONNX files. */
 bool cli_is_net(const char *path);

@@ -18,6 +18,7 @@ int cmd_explain(cli *c) {
     cli_explain_args j = {0};
     asc_model *m = NULL;
     int rc;
+    if (cli_has(c, OPT_PROMPTS) || cli_has(c, OPT_OUT)) return cli_explain_batch(c);
     if (cli_is_net(c->operand[0])) {
         rc = cli_check_method(c->value[OPT_METHOD]);
         if (rc == EXIT_DONE) rc = check_outputs(c);

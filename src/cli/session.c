@@ -72,8 +72,11 @@ static double now(void) {
 static struct {
     double begun, shown;
     char what[64];
+    const char *only;
     bool visible, wanted;
 } line;
+
+void cli_progress_only(const char *what) { line.only = what; }
 
 void cli_clear_progress(void) {
     if (line.visible) fputs("\r\x1b[K", stderr);
@@ -83,7 +86,7 @@ void cli_clear_progress(void) {
 bool cli_progress(void *self, const char *what, double done, double total) {
     double t = now();
     (void)self;
-    if (!line.wanted) return true;
+    if (!line.wanted || (line.only != NULL && strcmp(what, line.only) != 0)) return true;
     if (strncmp(line.what, what, sizeof line.what - 1) != 0) {
         snprintf(line.what, sizeof line.what, "%s", what);
         line.begun = t;

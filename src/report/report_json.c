@@ -65,7 +65,7 @@ const char *asc_weights_name(asc_weights_mode w) {
     return w == ASC_WEIGHTS_STORED ? "stored" : w == ASC_WEIGHTS_EXPANDED ? "expanded" : "auto";
 }
 
-static void put_request(asc_text *t, const asc_request *q, asc_weights_mode weights) {
+void asc_put_request(asc_text *t, const asc_request *q, asc_weights_mode weights) {
     asc_text_object(t, "request");
     put_prompt(t, q);
     put_source(t, "target", q->target, q->target_ids, q->n_target_ids);
@@ -193,9 +193,11 @@ static void put_run(asc_text *t, const asc_result *r) {
     asc_text_end(t);
 }
 
-void asc_report_json(asc_text *t, const asc_report *rep) {
+void asc_report_json(asc_text *t, const asc_report *rep) { asc_report_json_under(t, NULL, rep); }
+
+void asc_report_json_under(asc_text *t, const char *key, const asc_report *rep) {
     const asc_result *r = rep->result;
-    asc_text_object(t, NULL);
+    asc_text_object(t, key);
     asc_text_int(t, "schema", ASC_RESULT_SCHEMA);
     asc_text_object(t, "model");
     asc_text_str(t, "file", view(r->model_path, strlen(r->model_path)));
@@ -230,6 +232,6 @@ void asc_report_json(asc_text *t, const asc_report *rep) {
     }
     asc_put_layers_json(t, r);
     put_run(t, r);
-    put_request(t, rep->request, rep->weights);
+    asc_put_request(t, rep->request, rep->weights);
     asc_text_end(t);
 }

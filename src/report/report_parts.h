@@ -11,6 +11,10 @@ enum { ASC_RESULT_SCHEMA = 1 };
 void asc_put_levels(asc_text *t, const char *lines);
 void asc_put_ids(asc_text *t, const char *key, const int32_t *ids, size_t n);
 const char *asc_weights_name(asc_weights_mode w);
+/* "request": everything that was asked. */
+void asc_put_request(asc_text *t, const asc_request *q, asc_weights_mode weights);
+/* A result under a key of a larger document; NULL = by itself. */
+void asc_report_json_under(asc_text *t, const char *key, const asc_report *rep);
 
 /* report_matrix.c: scores of each answer token; nothing when there are none. */
 void asc_put_matrix_json(asc_text *t, const asc_report *rep);

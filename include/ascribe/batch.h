@@ -1,0 +1,51 @@
+/* ascribe/batch.h - many prompts, one after the other: a file of requests in, a file of results out.
+ *
+ * Both are JSON Lines (docs/formats/batch.md). A line that fails becomes a result that says why; the others
+ * go on. Results are appended whole, so a run that is stopped or killed at any point is continued by running
+ * it again: nothing is lost and nothing is there twice.
+ */
+#ifndef ASCRIBE_BATCH_H
+#define ASCRIBE_BATCH_H
+
+#include "ascribe/attr.h"
+#include "ascribe/text.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct asc_batch_counts {
+    size_t lines;   /* of the prompts file, empty ones not counted */
+    size_t skipped; /* done by an earlier run */
+    size_t done;    /* by this one, failed ones too */
+    size_t failed;  /* of all */
+    double seconds;
+} asc_batch_counts;
+
+/* Zero-initialise, then set struct_size. */
+typedef struct asc_batch {
+    size_t struct_size;
+    const char *prompts, *results; /* paths; the second is made, or continued */
+    const asc_request *request;    /* what lines do not say themselves; no prompt in it */
+    asc_weights_mode weights;      /* as the model was opened; goes into the results */
+    /* After each line; false stops as asc_cancel does. NULL = none. */
+    bool (*on_line)(void *self, const asc_batch_counts *so_far);
+    void *self;
+} asc_batch;
+
+/* Runs the lines that the results file does not hold yet. Errors that end the run (asc_batch_counts says how
+ * far it came): NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT (the results file is none);
+ * FAILED_PRECONDITION (it was made with other options, another model or other prompts; another process is
+ * writing it); RESOURCE_EXHAUSTED (disk full); CANCELLED. */
+ASC_API ASC_MUST_USE asc_status asc_batch_run(asc_model *m, const asc_batch *b, asc_batch_counts *out);
+
+/* What a results file says as a whole: counts, and the words with the largest total score, over all prompts
+ * and by class (an encoder's label, a language model's answer). Writes text, or JSON when `json`. `top`:
+ * words of each table; 0 = 10. Errors: as above, INVALID_ARGUMENT. */
+ASC_API ASC_MUST_USE asc_status asc_batch_summary(asc_ctx *ctx, const char *results, size_t top, bool json,
+                                                  asc_text *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

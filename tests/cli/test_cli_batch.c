@@ -1,0 +1,120 @@
+/* test_cli_batch.c - many prompts in one run: what a line may hold, runs that are killed anywhere and go on,
+ * results that cannot be mixed up, the summary. */
+#include "run_program.h"
+#include <math.h>
+
+#define MANY                                                                                                 \
+    "i=0; while [ $i -lt 60 ]; do echo \"{\\\"id\\\": $i, \\\"prompt\\\": \\\"The capital $i of\\\"}\"; "    \
+    "i=$((i+1)); done >many.jsonl; "
+/* What a result says, without what differs from run to run. */
+#define PLAIN "sed -E 's/\"(seconds|predicted_seconds|peak_bytes|predicted_peak_bytes)\": ?[0-9.e+-]+//g'"
+
+static void broken_lines_do_not_stop_the_rest(void **state) {
+    program *p = *state;
+    program_expect(p, 1, NULL,
+                   "printf '%s\\n' '{\"id\": \"a\", \"prompt\": \"The capital\"}' '{oops' '' '[1]' "
+                   "'{\"promt\": \"x\"}' '{\"prompt\": 5}' '{\"ids\": [99999999]}' '{\"prompt\": \"\"}' "
+                   "'{\"prompt\": \"a\", \"ids\": [1]}' '{\"ids\": [2, 5], \"target_ids\": [9]}' >b.jsonl; "
+                   "$A explain $L --prompts b.jsonl --out r.jsonl");
+    assert_non_null(strstr(p->out, "2 prompts explained, 7 failed"));
+    program_expect(p, 0, NULL,
+                   "[ $(wc -l <r.jsonl) = 9 ] && [ $(grep -c '\"status\": \"ok\"' r.jsonl) = 2 ]");
+    program_expect(p, 0, NULL, "grep -q 'no key .*promt' r.jsonl && grep -q '\"id\": \"a\"' r.jsonl");
+    program_expect(p, 0, NULL,
+                   "cp r.jsonl s.jsonl; $A explain $L --prompts b.jsonl --out r.jsonl; [ $? = 1 ] "
+                   "&& cmp r.jsonl s.jsonl");
+}
+
+/* The process is killed at many moments; what stands there afterwards is what one run would have written. */
+static void a_killed_run_goes_on(void **state) {
+    program *p = *state;
+    program_expect(p, 0, NULL, MANY "$A explain $L --prompts many.jsonl --out whole.jsonl --quiet");
+    program_expect(
+        p, 0, NULL,
+        "rm -f cut.jsonl; for t in 0.02 0.03 0.05 0.08 0.04 0.06; do timeout -s KILL $t $A explain $L "
+        "--prompts many.jsonl --out cut.jsonl --quiet; done 2>/dev/null; "
+        "$A explain $L --prompts many.jsonl --out cut.jsonl --quiet && " PLAIN " whole.jsonl >w; " PLAIN
+        " cut.jsonl >c; cmp w c");
+    /* any byte can be the last one that reached the disk */
+    program_expect(p, 0, NULL,
+                   "n=$(wc -c <whole.jsonl); for k in 1 5 9 100 1000 $((n / 2)) $((n - 1)); do "
+                   "head -c $k whole.jsonl >cut.jsonl; "
+                   "$A explain $L --prompts many.jsonl --out cut.jsonl --quiet || exit 1; " PLAIN
+                   " cut.jsonl >c; cmp w c || exit 1; done");
+}
+
+static void results_are_not_mixed(void **state) {
+    program *p = *state;
+    program_expect(p, 0, NULL,
+                   "echo '{\"prompt\": \"a b\"}' >o.jsonl; $A explain $L --prompts o.jsonl --out x");
+    program_expect(p, 3, "other options", "$A explain $L --prompts o.jsonl --out x --method saliency");
+    program_expect(p, 3, "other options", "$A explain $Q --prompts o.jsonl --out x");
+    program_expect(p, 3, "other prompts",
+                   "echo '{\"prompt\": \"c\"}' >o2.jsonl; $A explain $L --prompts o2.jsonl --out x");
+    program_expect(p, 3, "no result of a batch",
+                   "echo 'my notes' >notes; $A explain $L --prompts o.jsonl --out notes");
+    program_expect(p, 0, NULL, "grep -qx 'my notes' notes");
+    program_expect(p, 3, "no result of a batch",
+                   "printf 'half a note' >n2; $A explain $L --prompts o.jsonl --out n2");
+    program_expect(p, 0, NULL, "[ \"$(cat n2)\" = 'half a note' ]");
+    program_expect(
+        p, 3, "another process",
+        "echo '{\"prompt\": \"d\"}' >o3.jsonl; : >locked; flock locked sh -c \"$A explain $L --prompts "
+        "o3.jsonl --out locked\"");
+}
+
+static void bad_calls(void **state) {
+    program *p = *state;
+    program_expect(p, 2, "--out", "echo '{\"prompt\": \"a\"}' >o.jsonl; $A explain $L --prompts o.jsonl");
+    program_expect(p, 2, "--prompts", "$A explain $L --prompt a --out x.jsonl");
+    program_expect(p, 2, "has many", "$A explain $L --prompts o.jsonl --out y --prompt a");
+    program_expect(p, 3, "none.jsonl", "$A explain $L --prompts none.jsonl --out y");
+    program_expect(p, 3, "holds no prompts",
+                   "printf '\\n \\n' >e.jsonl; $A explain $L --prompts e.jsonl --out y");
+    program_expect(p, 3, "cannot open it", "$A explain $L --prompts o.jsonl --out no/such/folder");
+    program_expect(p, 3, "no result of a batch", "$A summary o.jsonl");
+    /* a full disk: what was written whole stays, nothing else does */
+    program_expect(
+        p, 0, NULL,
+        MANY "(ulimit -f 40; $A explain $L --prompts many.jsonl --out full.jsonl --quiet 2>why); [ $? = 3 ] "
+             "&& grep -q -i 'too large' why && "
+             "[ \"$(tail -c 1 full.jsonl | od -An -c | tr -d ' ')\" = '\\n' ] && "
+             "$A explain $L --prompts many.jsonl --out full.jsonl --quiet && [ $(wc -l <full.jsonl) = 60 ]");
+}
+
+/* Totals against the sums of the scores in the file, by another program. */
+static void the_summary_adds_up(void **state) {
+    program *p = *state;
+    asc_ctx *ctx = test_ctx(NULL, NULL);
+    asc_json *j = NULL;
+    program_expect(
+        p, 0, NULL,
+        "printf '%s\\n' '{\"prompt\": \"The capital\"}' '{\"prompt\": \" the CAPITAL of\"}' >t.jsonl; "
+        "$A explain $L --prompts t.jsonl --out t.out --quiet; $A summary t.out --json -");
+    assert_ok(ctx, asc_json_parse(ctx, p->out, p->out_len, &j));
+    const asc_json *words = asc_json_get(j, "words");
+    double total = 0.0, sum = 0.0;
+    size_t times = 0;
+    for (size_t i = 0; i < asc_json_len(words); i++) {
+        const asc_json *w = asc_json_at(words, i);
+        total += asc_json_num(asc_json_get(w, "total"), NAN);
+        times += (size_t)asc_json_int(asc_json_get(w, "prompts"), 0);
+    }
+    assert_int_equal(asc_json_len(words), 3); /* the, capital, of: without case and blanks */
+    assert_int_equal(times, 5);
+    asc_json_free(j);
+    program_expect(p, 0, NULL,
+                   "grep -o '\"token_ids\": [^]]*],\"score\": [^,]*' t.out | sed 's/.*score\": //' | "
+                   "awk '{s += $1} END {printf \"%.9g\", s}'");
+    sum = strtod(p->out, NULL);
+    assert_true(fabs(sum - total) <= 1e-7 * (fabs(sum) + fabs(total))); /* nine digits are printed */
+    test_ctx_end(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(broken_lines_do_not_stop_the_rest),
+                                       cmocka_unit_test(a_killed_run_goes_on),
+                                       cmocka_unit_test(results_are_not_mixed), cmocka_unit_test(bad_calls),
+                                       cmocka_unit_test(the_summary_adds_up)};
+    return cmocka_run_group_tests(tests, program_setup, program_teardown);
+}
