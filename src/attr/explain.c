@@ -71,6 +71,20 @@ static asc_status options_json(asc_job *j) {
             asc_jsonw_num(&w, q->max_seconds);
         }
     }
+    if (asc_job_reads(j->method, "samples")) {
+        asc_jsonw_key(&w, "samples");
+        asc_jsonw_int(&w, (int64_t)q->samples);
+        asc_jsonw_key(&w, "tolerance");
+        asc_jsonw_num(&w, q->tolerance);
+    }
+    if (asc_job_reads(j->method, "alpha")) {
+        asc_jsonw_key(&w, "alpha");
+        asc_jsonw_num(&w, q->alpha > 0.0 ? q->alpha : 0.01);
+    }
+    if (asc_job_reads(j->method, "refine")) {
+        asc_jsonw_key(&w, "refine");
+        asc_jsonw_num(&w, q->refine > 0.0 ? q->refine : 0.1);
+    }
     if (strcmp(r->method, "saliency") == 0) {
         asc_jsonw_key(&w, "norm");
         asc_jsonw_strz(&w, q->norm != NULL ? q->norm : "l2");

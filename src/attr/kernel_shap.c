@@ -5,11 +5,14 @@
  *
  * phi = D/M + H u: D is the change, H an orthonormal basis of the vectors that add up to 0 (all columns but
  * the first of a Householder reflection that maps (1..1) to a multiple of e_1), u is free. */
+#include "coalition.h"
 #include "hash.h"
 #include "least_squares.h"
 #include "sampled_sets.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double CAPTUM_WEIGHT = 1e6; /* of the full and the empty set, as in Captum */
 
@@ -21,7 +24,7 @@ typedef struct shap_key {
 
 typedef struct shap_job {
     asc_sets s;
-    asc_task *t;
+    asc_game *g;
     bool paired;
     double *w;        /* [sets] kernel weights; NULL = 1 (drawn by them) */
     double *x, *res;  /* [sets, m - 1] sqrt(w) Z H; [sets] right side, residuals */
@@ -53,10 +56,10 @@ static size_t set_size(const asc_sets *s, size_t k) {
 }
 
 /* A uniform set of a size k drawn with probability proportional to 1 / (k (m - k)). */
-static void draw(const asc_task *t, size_t m, uint64_t stream, size_t *order, uint8_t *present) {
+static void draw(const asc_game *g, size_t m, uint64_t stream, size_t *order, uint8_t *present) {
     double total = 0.0, upto = 0.0;
     for (size_t k = 1; k < m; k++) total += 1.0 / ((double)k * (double)(m - k));
-    double at = asc_task_uniform(t, stream, 0) * total;
+    double at = asc_game_uniform(g, stream, 0) * total;
     size_t size = 1;
     for (; size + 1 < m; size++) {
         upto += 1.0 / ((double)size * (double)(m - size));
@@ -64,7 +67,7 @@ static void draw(const asc_task *t, size_t m, uint64_t stream, size_t *order, ui
     }
     for (size_t i = 0; i < m; i++) order[i] = i;
     for (size_t i = 0; i < size; i++) {
-        size_t o = i + (size_t)(asc_task_uniform(t, stream, i + 1) * (double)(m - i)), was = order[i];
+        size_t o = i + (size_t)(asc_game_uniform(g, stream, i + 1) * (double)(m - i)), was = order[i];
         order[i] = order[o];
         order[o] = was;
         present[order[i]] = 1;
@@ -73,7 +76,7 @@ static void draw(const asc_task *t, size_t m, uint64_t stream, size_t *order, ui
 
 static asc_status draw_all(shap_job *j) {
     asc_sets *s = &j->s;
-    size_t m = s->m, *order = asc_calloc(j->t->ctx, ASC_MEM_GENERAL, m + 1, sizeof *order);
+    size_t m = s->m, *order = asc_calloc(j->g->ctx, ASC_MEM_GENERAL, m + 1, sizeof *order);
     if (order == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (size_t k = 0; k < s->n; k++) {
         uint8_t *now = s->present + k * m;
@@ -82,10 +85,10 @@ static asc_status draw_all(shap_job *j) {
         } else if (j->paired && k % 2 == 1) {
             for (size_t g = 0; g < m; g++) now[g] = !(now - m)[g];
         } else {
-            draw(j->t, m, k, order, now);
+            draw(j->g, m, k, order, now);
         }
     }
-    asc_free(j->t->ctx, order);
+    asc_free(j->g->ctx, order);
     return ASC_OK;
 }
 
@@ -100,9 +103,9 @@ static double sign_of(const shap_job *j, size_t k) { return j->s.present[k * j->
 /* Sorts the first n sets so that repetitions of a set, and its complement, lie side by side. */
 static asc_status find_repeats(shap_job *j, size_t n) {
     size_t m = j->s.m;
-    uint8_t *set = asc_calloc(j->t->ctx, ASC_MEM_GENERAL, m, 1);
-    asc_free(j->t->ctx, j->keys);
-    j->keys = asc_calloc(j->t->ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->keys);
+    uint8_t *set = asc_calloc(j->g->ctx, ASC_MEM_GENERAL, m, 1);
+    asc_free(j->g->ctx, j->keys);
+    j->keys = asc_calloc(j->g->ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->keys);
     for (size_t k = 0; set != NULL && j->keys != NULL && k < n; k++) {
         const uint8_t *z = j->s.present + k * m;
         for (size_t g = 0; g < m; g++) set[g] = z[g] == z[0];
@@ -110,7 +113,7 @@ static asc_status find_repeats(shap_job *j, size_t n) {
     }
     bool ok = set != NULL && j->keys != NULL;
     if (ok) qsort(j->keys, n, sizeof *j->keys, by_hash);
-    asc_free(j->t->ctx, set);
+    asc_free(j->g->ctx, set);
     return ok ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
 }
 
@@ -128,14 +131,14 @@ static asc_status prepare(void *self, size_t n) {
         }
     }
     asc_lsq_deinit(&j->f);
-    asc_status st = asc_lsq_init(j->t->ctx, j->x, n, m - 1, &j->f);
+    asc_status st = asc_lsq_init(j->g->ctx, j->x, n, m - 1, &j->f);
     if (st != ASC_OK) return st;
     size_t clusters = j->paired ? n / 2 : n;
     j->short_of_sets = j->f.rank < m - 1;
-    asc_free(j->t->ctx, j->gain);
+    asc_free(j->g->ctx, j->gain);
     j->gain = NULL;
     if (s->exact || j->short_of_sets || clusters < m) return ASC_OK;
-    j->gain = asc_calloc(j->t->ctx, ASC_MEM_GENERAL, n * (m + 1), sizeof *j->gain);
+    j->gain = asc_calloc(j->g->ctx, ASC_MEM_GENERAL, n * (m + 1), sizeof *j->gain);
     if (j->gain == NULL) return ASC_RESOURCE_EXHAUSTED;
     j->leverage = j->gain + n * m;
     for (size_t k = 0; k < n; k++) {
@@ -176,8 +179,7 @@ static asc_status fit(void *self, size_t e, size_t n) {
     size_t m = s->m;
     for (size_t o = 0; o < s->n_out; o++) {
         size_t eo = e * s->n_out + o;
-        double full = j->t->r->value[eo], empty = j->t->r->baseline_value[eo],
-               share = (full - empty) / (double)m;
+        double full = j->g->full[eo], empty = j->g->empty[eo], share = (full - empty) / (double)m;
         double *phi = s->scores + eo * m, *error = s->errors + eo * m,
                largest = fmax(fabs(full), fabs(empty));
         for (size_t k = 0; k < n; k++) {
@@ -195,7 +197,7 @@ static asc_status fit(void *self, size_t e, size_t n) {
         expand(m, j->u, phi);
         for (size_t g = 0; g < m; g++) phi[g] += share;
         standard_errors(j, n, error);
-        double noise = asc_task_value_noise(j->t, largest);
+        double noise = j->g->noise(j->g->self, o, largest);
         for (size_t g = 0; g < m; g++)
             error[g] = s->exact ? noise : error[g] >= 0.0 ? fmax(error[g], noise) : error[g];
     }
@@ -207,7 +209,7 @@ static asc_status fit(void *self, size_t e, size_t n) {
 static asc_status fit_captum(void *self, size_t e, size_t n) {
     shap_job *j = self;
     const asc_sets *s = &j->s;
-    asc_ctx *ctx = j->t->ctx;
+    asc_ctx *ctx = j->g->ctx;
     size_t m = s->m;
     asc_status st = ASC_OK;
     double *x = asc_calloc(ctx, ASC_MEM_GENERAL, (n + 2) * (m + 2), sizeof *x);
@@ -217,8 +219,8 @@ static asc_status fit_captum(void *self, size_t e, size_t n) {
     for (size_t k = 0; k < n + 2; k++) w[k] = k < 2 ? CAPTUM_WEIGHT : 1.0;
     for (size_t o = 0; st == ASC_OK && o < s->n_out; o++) {
         size_t eo = e * s->n_out + o;
-        y[0] = j->t->r->value[eo];
-        y[1] = j->t->r->baseline_value[eo];
+        y[0] = j->g->full[eo];
+        y[1] = j->g->empty[eo];
         for (size_t k = 0; k < n; k++) y[k + 2] = s->y[(e * s->n + k) * s->n_out + o];
         asc_fit_data d = {.x = x, .y = y, .w = w, .n = n + 2, .m = m};
         st = asc_linear_fit(ctx, &d, s->scores + eo * m, NULL);
@@ -239,8 +241,8 @@ static void weigh(shap_job *j) {
 }
 
 static asc_status alloc(shap_job *j, size_t n) {
-    asc_ctx *ctx = j->t->ctx;
-    asc_status st = asc_sets_init(j->t, j->s.n_out, n, &j->s);
+    asc_ctx *ctx = j->g->ctx;
+    asc_status st = asc_sets_init(j->g, n, &j->s);
     if (st != ASC_OK) return st;
     j->x = asc_calloc(ctx, ASC_MEM_GENERAL, n * j->s.m + 1, sizeof *j->x);
     j->res = asc_calloc(ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->res);
@@ -248,75 +250,119 @@ static asc_status alloc(shap_job *j, size_t n) {
     return j->x != NULL && j->res != NULL && j->u != NULL ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
 }
 
-static asc_status run_sets(shap_job *j, size_t samples) {
-    asc_task *t = j->t;
+static asc_status run_sets(shap_job *j) {
+    asc_game *g = j->g;
     asc_status st;
-    bool captum = t->req->compat_captum;
-    size_t m = t->n_features, all = captum ? 0 : asc_sets_enumerable(m, samples);
-    size_t n = (all > 0 ? all : samples > 2 ? samples : 2) - 2, n_out = j->s.n_out;
+    bool captum = g->captum;
+    size_t m = g->m, samples = g->samples, all = captum ? 0 : asc_sets_enumerable(m, samples);
+    size_t n = (all > 0 ? all : samples > 2 ? samples : 2) - 2;
     j->paired =
         !captum && all == 0 && n >= 2 * m; /* with fewer, complements would only repeat what is known */
     if ((st = alloc(j, n)) != ASC_OK) return st;
-    j->s.n_out = n_out;
     j->s.exact = all > 0;
     if ((st = draw_all(j)) != ASC_OK) return st;
     j->s.self = j;
     j->s.prepare = captum ? NULL : prepare;
     j->s.fit = captum ? fit_captum : fit;
     if (j->s.exact) {
-        j->w = asc_calloc(t->ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->w);
+        j->w = asc_calloc(g->ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->w);
         if (j->w == NULL) return ASC_RESOURCE_EXHAUSTED;
         weigh(j);
-        t->r->stochastic = false;
+        g->stochastic = false;
     }
     size_t first = 4 * m > 32 ? 4 * m : 32;
     if ((st = asc_sets_run(&j->s, first)) != ASC_OK) return st;
     if (!j->short_of_sets) return ASC_OK;
-    return asc_task_note(
-        t, "%zu samples are too few to tell %zu features apart: the scores are the smallest that fit", n + 2,
-        m);
+    char line[160];
+    snprintf(line, sizeof line,
+             "%zu samples are too few to tell %zu features apart: the scores are the smallest that fit",
+             n + 2, m);
+    return g->note(g->self, line);
+}
+
+/* Scores and errors into j->s; deinit frees them. */
+static asc_status solve(shap_job *j) {
+    asc_game *g = j->g;
+    if (g->m >= 2) return run_sets(j);
+    asc_status st = asc_sets_init(g, 0, &j->s); /* one feature has all of it */
+    for (size_t i = 0; st == ASC_OK && i < g->n * g->n_out * g->m; i++) {
+        j->s.scores[i] = g->full[i] - g->empty[i];
+        j->s.errors[i] = g->noise(g->self, i % g->n_out, fmax(fabs(g->full[i]), fabs(g->empty[i])));
+    }
+    g->stochastic = false;
+    g->converged = true;
+    return st;
+}
+
+static void deinit(shap_job *j) {
+    asc_ctx *ctx = j->f.ctx;
+    asc_sets_deinit(&j->s);
+    asc_lsq_deinit(&j->f);
+    asc_free(ctx, j->w);
+    asc_free(ctx, j->x);
+    asc_free(ctx, j->res);
+    asc_free(ctx, j->gain);
+    asc_free(ctx, j->keys);
+    asc_free(ctx, j->u);
 }
 
 static asc_status at_baseline(asc_task *t) {
-    shap_job j = {.t = t, .f = {.ctx = t->ctx}};
+    asc_game g;
+    shap_job j = {.g = &g, .f = {.ctx = t->ctx}};
     asc_status st;
-    size_t n_out, samples = asc_task_samples(t);
+    size_t n_out;
     ASC_TRY(asc_coalition_begin(t, &n_out));
     ASC_TRY(asc_coalition_empty(t, n_out));
-    j.s.n_out = n_out;
-    if (t->n_features < 2) { /* one feature has all of it */
-        ASC_TRY(asc_sets_init(t, n_out, 0, &j.s));
-        for (size_t i = 0; i < t->n * n_out * t->n_features; i++) {
-            j.s.scores[i] = t->r->value[i] - t->r->baseline_value[i];
-            j.s.errors[i] =
-                asc_task_value_noise(t, fmax(fabs(t->r->value[i]), fabs(t->r->baseline_value[i])));
-        }
-        t->r->stochastic = false;
-        t->r->converged = true;
-    } else {
-        ASC_TRY(run_sets(&j, samples));
-    }
+    asc_game_of_task(t, n_out, &g);
+    ASC_TRY(solve(&j));
+    asc_game_to_task(&g, t);
     ASC_TRY(asc_coalition_publish(t, n_out, j.s.scores, j.s.errors));
     st = asc_coalition_delta(t, n_out, j.s.scores);
 done:
-    asc_sets_deinit(&j.s);
-    asc_lsq_deinit(&j.f);
-    asc_free(t->ctx, j.w);
-    asc_free(t->ctx, j.x);
-    asc_free(t->ctx, j.res);
-    asc_free(t->ctx, j.gain);
-    asc_free(t->ctx, j.keys);
-    asc_free(t->ctx, j.u);
+    deinit(&j);
     return st;
 }
 
 static asc_status attribute(asc_task *t) { return asc_over_background(t, at_baseline); }
 
+/* Sets that will be run, the full and the empty one among them. */
+static double n_sets(size_t m, size_t samples, bool captum) {
+    size_t all = captum ? 0 : asc_sets_enumerable(m, samples);
+    return m < 2 ? 2.0 : (double)(all > 0 ? all : samples > 2 ? samples : 2);
+}
+
 static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
-    size_t samples = asc_task_samples(t);
-    size_t all = t->req->compat_captum ? 0 : asc_sets_enumerable(t->n_features, samples);
-    *n_forward = t->n_features < 2 ? 2.0 : (double)(all > 0 ? all : samples > 2 ? samples : 2);
+    *n_forward = n_sets(t->n_features, asc_task_samples(t), t->req->compat_captum);
     *n_forward *= (double)asc_n_background(t);
+    *n_gradient = 0.0;
+}
+
+/* ---- prompts ---- */
+
+/* As many sets as shapley-value-sampling runs by default; Captum's 25 leave most prompts undetermined. */
+static size_t prompt_samples(const asc_job *j) {
+    enum { CAPTUMS = 25, SETS_A_FEATURE = 25 };
+    return asc_job_samples(j, j->req->compat_captum ? CAPTUMS : SETS_A_FEATURE * j->n_groups);
+}
+
+static asc_status run(asc_job *job) {
+    asc_prompt_game p;
+    asc_status st = asc_prompt_game_begin(job, &p);
+    shap_job j = {.g = &p.g, .f = {.ctx = job->ctx}};
+    p.g.samples = prompt_samples(job);
+    if (st == ASC_OK) st = solve(&j);
+    if (st == ASC_OK) {
+        memcpy(p.scores, j.s.scores, p.g.n_out * p.g.m * sizeof *p.scores);
+        memcpy(p.errors, j.s.errors, p.g.n_out * p.g.m * sizeof *p.errors);
+        st = asc_prompt_game_publish(&p);
+    }
+    deinit(&j);
+    asc_prompt_game_end(&p);
+    return st;
+}
+
+static void price(const asc_job *j, double *n_forward, double *n_gradient) {
+    *n_forward = n_sets(j->n_groups, prompt_samples(j), j->req->compat_captum) + 1.0;
     *n_gradient = 0.0;
 }
 
@@ -332,8 +378,9 @@ const asc_method asc_method_kernel_shap = {
              "Covert and Lee, Improving KernelSHAP, AISTATS 2021",
          .axioms = "completeness; the Shapley axioms when all sets are run, in the limit otherwise",
          .cost = "samples forward passes (2^M for M features if that is fewer)",
-         .options =
-             "samples (default 25), tolerance, baselines (also many rows: a mean over them), masks, at, seed",
+         .options = "samples (default 25; prompts: 25 a feature), tolerance, seed, baseline (remove, mask, "
+                    "eos, pad, "
+                    "token:ID); nets: baselines (also many rows: a mean over them), masks, at",
          .differences =
              "the sum is a constraint of the fit, not a weight of 1e6; sets come with their complements; "
              "all sets when affordable; one feature is no error (--compat captum: Captum's fit)"},
@@ -344,4 +391,8 @@ const asc_method asc_method_kernel_shap = {
     .samples = 25,
     .attribute = attribute,
     .price_rows = price_rows,
+    .needs_baseline = true,
+    .auto_baseline = ASC_BASELINE_REMOVE,
+    .run = run,
+    .price = price,
 };

@@ -55,5 +55,8 @@ double asc_centred_intercept(const asc_centred *c, const double *coef, size_t m)
 /* Cholesky: a [n, n] symmetric positive definite, its lower triangle overwritten; b [n] becomes the solution
  * of a x = b. false = not positive definite. */
 bool asc_cholesky_solve(double *a, size_t n, double *b);
+/* The same in two steps, for several b. */
+bool asc_cholesky_factor(double *a, size_t n);
+void asc_cholesky_apply(const double *factor, size_t n, double *b);
 
 #endif

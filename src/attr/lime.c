@@ -1,5 +1,6 @@
 /* lime.c - a sparse linear model fitted to the values on random sets of features, near sets counting more.
  * When all sets are affordable they are all taken, each once: what random ones tend to. */
+#include "coalition.h"
 #include "lime_fit.h"
 #include "sampled_sets.h"
 #include "surrogate.h"
@@ -7,10 +8,12 @@
 #include <string.h>
 
 enum { GROUPS = 10, MAX_JACKKNIFE = 1 << 24 };
+static const double PENALTY = 0.01; /* Captum's */
 
 typedef struct lime_job {
     asc_sets s;
-    asc_task *t;
+    asc_game *g;
+    const asc_task *t; /* NULL = a prompt, whose features are all ones against zeros */
     asc_surrogate kind;
     double penalty, width;
     bool euclidean, converged;
@@ -22,6 +25,10 @@ typedef struct lime_job {
 /* Sums over the elements of every feature of example e. */
 static void feature_sums(lime_job *j, size_t e) {
     memset(j->xx, 0, 4 * j->s.m * sizeof *j->xx);
+    if (j->t == NULL) {
+        for (size_t g = 0; g < j->s.m; g++) j->xx[g] = j->dd[g] = 1.0;
+        return;
+    }
     for (size_t k = 0; k < j->t->n_at; k++) {
         const asc_var *v = &j->t->at[k];
         const double *x = asc_var_row(j->t, v, e), *x0 = asc_var_baseline_row(j->t, v, e);
@@ -64,7 +71,7 @@ static asc_status jackknife(lime_job *j, size_t n, const double *coef, double *e
         asc_fit_data d = {.x = px, .y = py, .w = pw, .n = k, .m = m};
         memcpy(j->parts + c * m, coef, m * sizeof *coef);
         asc_status st =
-            asc_surrogate_fit(j->t->ctx, j->kind, j->penalty, &d, j->parts + c * m, &j->converged);
+            asc_surrogate_fit(j->g->ctx, j->kind, j->penalty, &d, j->parts + c * m, &j->converged);
         if (st != ASC_OK) return st;
     }
     for (size_t g = 0; g < m; g++) {
@@ -94,9 +101,9 @@ static asc_status fit(void *self, size_t e, size_t n) {
             largest = fmax(largest, fabs(j->y[k]));
         }
         asc_fit_data d = {.x = j->x, .y = j->y, .w = j->w, .n = n, .m = m};
-        asc_status st = asc_surrogate_fit(j->t->ctx, j->kind, j->penalty, &d, coef, &j->converged);
+        asc_status st = asc_surrogate_fit(j->g->ctx, j->kind, j->penalty, &d, coef, &j->converged);
         if (st != ASC_OK) return st;
-        double noise = asc_task_value_noise(j->t, largest);
+        double noise = j->g->noise(j->g->self, o, largest);
         bool known = s->exact || j->part != NULL;
         for (size_t g = 0; g < m; g++) error[g] = known ? noise : (double)NAN;
         if (s->exact || j->part == NULL || n < 2 * GROUPS) {
@@ -109,28 +116,27 @@ static asc_status fit(void *self, size_t e, size_t n) {
     return ASC_OK;
 }
 
-static asc_status options(lime_job *j) {
-    const asc_attr_request *q = j->t->req;
+static asc_status options(lime_job *j, const asc_attr_request *q) {
     int kind = asc_surrogate_from_name(q->surrogate);
     if (kind < 0) {
-        ASC_FAIL(j->t->ctx, ASC_INVALID_ARGUMENT, "surrogate: no '%.60s'", q->surrogate);
-        return asc_hint(j->t->ctx, "one of lasso, ridge, linear");
+        ASC_FAIL(j->g->ctx, ASC_INVALID_ARGUMENT, "surrogate: no '%.60s'", q->surrogate);
+        return asc_hint(j->g->ctx, "one of lasso, ridge, linear");
     }
     if (q->distance != NULL && strcmp(q->distance, "cosine") != 0 && strcmp(q->distance, "euclidean") != 0) {
-        ASC_FAIL(j->t->ctx, ASC_INVALID_ARGUMENT, "distance: no '%.60s'", q->distance);
-        return asc_hint(j->t->ctx, "one of cosine, euclidean");
+        ASC_FAIL(j->g->ctx, ASC_INVALID_ARGUMENT, "distance: no '%.60s'", q->distance);
+        return asc_hint(j->g->ctx, "one of cosine, euclidean");
     }
     j->kind = (asc_surrogate)kind;
     j->euclidean = q->distance != NULL && strcmp(q->distance, "euclidean") == 0;
-    j->penalty = q->penalty > 0.0 ? q->penalty : 0.01;
-    j->width = q->kernel_width > 0.0 ? q->kernel_width : 1.0;
+    if (q->penalty > 0.0) j->penalty = q->penalty;
+    if (q->kernel_width > 0.0) j->width = q->kernel_width;
     return ASC_OK;
 }
 
-static asc_status alloc(lime_job *j, size_t n_out, size_t n) {
-    asc_ctx *ctx = j->t->ctx;
-    size_t m = j->t->n_features;
-    asc_status st = asc_sets_init(j->t, n_out, n, &j->s);
+static asc_status alloc(lime_job *j, size_t n) {
+    asc_ctx *ctx = j->g->ctx;
+    size_t m = j->g->m;
+    asc_status st = asc_sets_init(j->g, n, &j->s);
     if (st != ASC_OK) return st;
     j->x = asc_calloc(ctx, ASC_MEM_GENERAL, n * m + 2 * n, sizeof *j->x);
     j->xx = asc_calloc(ctx, ASC_MEM_GENERAL, 4 * m + 1, sizeof *j->xx);
@@ -147,8 +153,8 @@ static asc_status alloc(lime_job *j, size_t n_out, size_t n) {
 static asc_status alloc_jackknife(lime_job *j) {
     size_t n = j->s.n, m = j->s.m;
     if (j->s.exact || n * m > MAX_JACKKNIFE || n < 2 * GROUPS) return ASC_OK;
-    j->part = asc_calloc(j->t->ctx, ASC_MEM_GENERAL, n * m + 2 * n, sizeof *j->part);
-    j->parts = asc_calloc(j->t->ctx, ASC_MEM_GENERAL, GROUPS * m + 1, sizeof *j->parts);
+    j->part = asc_calloc(j->g->ctx, ASC_MEM_GENERAL, n * m + 2 * n, sizeof *j->part);
+    j->parts = asc_calloc(j->g->ctx, ASC_MEM_GENERAL, GROUPS * m + 1, sizeof *j->parts);
     return j->part != NULL && j->parts != NULL ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
 }
 
@@ -156,68 +162,119 @@ static void draw_all(lime_job *j) {
     asc_sets *s = &j->s;
     for (size_t k = 0; k < s->n; k++) {
         for (size_t g = 0; g < s->m; g++) {
-            bool in = s->exact ? (k >> g & 1) != 0 : asc_task_uniform(j->t, k, g) < 0.5;
+            bool in = s->exact ? (k >> g & 1) != 0 : asc_game_uniform(j->g, k, g) < 0.5;
             s->present[k * s->m + g] = in;
         }
     }
 }
 
+/* Scores and errors into j->s; deinit frees them. */
+static asc_status solve(lime_job *j) {
+    asc_game *g = j->g;
+    size_t m = g->m, all = g->captum ? 0 : asc_sets_enumerable(m, g->samples);
+    asc_status st = alloc(j, all > 0 ? all : g->samples);
+    if (st != ASC_OK) return st;
+    j->s.exact = all > 0;
+    g->stochastic = !j->s.exact;
+    if ((st = alloc_jackknife(j)) != ASC_OK) return st;
+    draw_all(j);
+    j->s.self = j;
+    j->s.fit = fit;
+    st = asc_sets_run(&j->s, 4 * m > 64 ? 4 * m : 64);
+    if (st != ASC_OK || j->converged) return st;
+    g->converged = false;
+    return g->note(g->self, "a lasso fit stopped before its duality gap closed");
+}
+
+static void deinit(lime_job *j) {
+    asc_sets_deinit(&j->s);
+    asc_free(j->g->ctx, j->x);
+    asc_free(j->g->ctx, j->xx);
+    asc_free(j->g->ctx, j->part);
+    asc_free(j->g->ctx, j->parts);
+}
+
 static asc_status attribute(asc_task *t) {
-    lime_job j = {.t = t, .converged = true};
+    asc_game g = {.ctx = t->ctx};
+    lime_job j = {.g = &g, .t = t, .converged = true, .penalty = PENALTY, .width = 1.0};
     asc_status st;
-    size_t n_out, samples = asc_task_samples(t);
-    ASC_TRY(options(&j));
+    size_t n_out;
+    ASC_TRY(options(&j, t->req));
     ASC_TRY(asc_coalition_begin(t, &n_out));
-    size_t m = t->n_features, all = t->req->compat_captum ? 0 : asc_sets_enumerable(m, samples);
-    ASC_TRY(alloc(&j, n_out, all > 0 ? all : samples));
-    j.s.exact = all > 0;
-    t->r->stochastic = !j.s.exact;
-    ASC_TRY(alloc_jackknife(&j));
-    draw_all(&j);
-    j.s.self = &j;
-    j.s.fit = fit;
-    ASC_TRY(asc_sets_run(&j.s, 4 * m > 64 ? 4 * m : 64));
-    ASC_TRY(asc_coalition_publish(t, n_out, j.s.scores, j.s.errors));
-    if (!j.converged) {
-        t->r->converged = false;
-        st = asc_task_note(t, "a lasso fit stopped before its duality gap closed");
-    }
+    asc_game_of_task(t, n_out, &g);
+    ASC_TRY(solve(&j));
+    asc_game_to_task(&g, t);
+    st = asc_coalition_publish(t, n_out, j.s.scores, j.s.errors);
 done:
-    asc_sets_deinit(&j.s);
-    asc_free(t->ctx, j.x);
-    asc_free(t->ctx, j.xx);
-    asc_free(t->ctx, j.part);
-    asc_free(t->ctx, j.parts);
+    deinit(&j);
     return st;
 }
 
+static size_t n_sets(size_t m, size_t samples, bool captum) {
+    size_t all = captum ? 0 : asc_sets_enumerable(m, samples);
+    return all > 0 ? all : samples;
+}
+
 static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
-    size_t samples = asc_task_samples(t);
-    size_t all = t->req->compat_captum ? 0 : asc_sets_enumerable(t->n_features, samples);
-    *n_forward = (double)(all > 0 ? all : samples) + 1.0;
+    *n_forward = (double)n_sets(t->n_features, asc_task_samples(t), t->req->compat_captum) + 1.0;
+    *n_gradient = 0.0;
+}
+
+/* ---- prompts ---- */
+
+static size_t prompt_samples(const asc_job *j) {
+    enum { CAPTUMS = 25, FEWEST = 100, SETS_A_FEATURE = 10 };
+    size_t own = SETS_A_FEATURE * j->n_groups;
+    return asc_job_samples(j, j->req->compat_captum ? CAPTUMS : own > FEWEST ? own : FEWEST);
+}
+
+static asc_status run(asc_job *job) {
+    asc_prompt_game p;
+    asc_status st = asc_prompt_game_begin(job, &p);
+    lime_job j = {.g = &p.g, .converged = true, .penalty = PENALTY, .width = 1.0};
+    if (job->req->alpha > 0.0) j.penalty = job->req->alpha;
+    p.g.samples = prompt_samples(job);
+    if (st == ASC_OK) st = solve(&j);
+    if (st == ASC_OK) {
+        memcpy(p.scores, j.s.scores, p.g.n_out * p.g.m * sizeof *p.scores);
+        memcpy(p.errors, j.s.errors, p.g.n_out * p.g.m * sizeof *p.errors);
+        st = asc_prompt_game_publish(&p);
+    }
+    deinit(&j);
+    asc_prompt_game_end(&p);
+    return st;
+}
+
+static void price(const asc_job *j, double *n_forward, double *n_gradient) {
+    *n_forward = (double)n_sets(j->n_groups, prompt_samples(j), j->req->compat_captum) + 3.0;
     *n_gradient = 0.0;
 }
 
 const asc_method asc_method_lime = {
-    .info =
-        {.name = "lime",
-         .captum = "Lime",
-         .doc = "coefficients of a sparse linear model of the output around the input",
-         .formula = "scores = argmin over w, b of sum over sets z of exp(-d(x, x_z)^2 / 2 width^2) "
-                    "(f(x_z) - w z - b)^2 / 2n + penalty |w|_1",
-         .paper = "Ribeiro, Singh, Guestrin, \"Why Should I Trust You?\", KDD 2016",
-         .axioms = "none exactly: a penalised local fit",
-         .cost = "samples + 1 forward passes (2^M + 1 for M features if that is fewer)",
-         .options =
-             "samples (default 25), tolerance, surrogate (lasso, ridge, linear), penalty, distance (cosine, "
-             "euclidean), kernel-width, baselines, masks, at, seed",
-         .differences =
-             "takes every set once when there are no more than samples (--compat captum: draws); "
-             "standard errors by a grouped jackknife; several explained numbers, one fit each; own "
-             "perturbations, kernels and surrogates: asc_lime_base"},
+    .info = {.name = "lime",
+             .captum = "Lime",
+             .doc = "coefficients of a sparse linear model of the output around the input",
+             .formula = "scores = argmin over w, b of sum over sets z of exp(-d(x, x_z)^2 / 2 width^2) "
+                        "(f(x_z) - w z - b)^2 / 2n + penalty |w|_1",
+             .paper = "Ribeiro, Singh, Guestrin, \"Why Should I Trust You?\", KDD 2016",
+             .axioms = "none exactly: a penalised local fit",
+             .cost = "samples + 1 forward passes (2^M + 1 for M features if that is fewer)",
+             .options = "samples (default 25; prompts: 10 a feature, at least 100), tolerance, seed, alpha "
+                        "(prompts: of the "
+                        "penalty, default 0.01), baseline (remove, mask, eos, pad, token:ID); nets: "
+                        "surrogate (lasso, ridge, "
+                        "linear), penalty, distance (cosine, euclidean), kernel-width, baselines, masks, at",
+             .differences =
+                 "takes every set once when there are no more than samples (--compat captum: draws); "
+                 "standard errors by a grouped jackknife; several explained numbers, one fit each; own "
+                 "perturbations, kernels and surrogates: asc_lime_base"},
     .stochastic = true,
     .takes_integers = true,
     .samples = 25,
     .attribute = attribute,
     .price_rows = price_rows,
+    .needs_baseline = true,
+    .auto_baseline = ASC_BASELINE_REMOVE,
+    .run = run,
+    .price = price,
 };

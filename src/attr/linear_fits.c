@@ -65,7 +65,7 @@ done:
     return st;
 }
 
-bool asc_cholesky_solve(double *a, size_t n, double *b) {
+bool asc_cholesky_factor(double *a, size_t n) {
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k <= i; k++) {
             double s = a[i * n + k];
@@ -79,6 +79,10 @@ bool asc_cholesky_solve(double *a, size_t n, double *b) {
             }
         }
     }
+    return true;
+}
+
+void asc_cholesky_apply(const double *a, size_t n, double *b) {
     for (size_t i = 0; i < n; i++) {
         for (size_t p = 0; p < i; p++) b[i] -= a[i * n + p] * b[p];
         b[i] /= a[i * n + i];
@@ -87,6 +91,11 @@ bool asc_cholesky_solve(double *a, size_t n, double *b) {
         for (size_t p = i + 1; p < n; p++) b[i] -= a[p * n + i] * b[p];
         b[i] /= a[i * n + i];
     }
+}
+
+bool asc_cholesky_solve(double *a, size_t n, double *b) {
+    if (!asc_cholesky_factor(a, n)) return false;
+    asc_cholesky_apply(a, n, b);
     return true;
 }
 

@@ -19,7 +19,13 @@ static int next_letter(const char **s) {
     return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
+/* Short names for what is asked for most. */
+static const char *full_name(const char *name) {
+    return name != NULL && strcmp(name, "shapley") == 0 ? "shapley-value-sampling" : name;
+}
+
 int asc_method_find(const char *name) {
+    name = full_name(name);
     for (size_t i = 0; name != NULL && i < asc_n_methods; i++) {
         const char *a = asc_methods[i]->info.name, *b = name;
         int x, y;

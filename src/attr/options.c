@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Is `word` in the method's own list of options ("features, norm, site")? */
-static bool reads(const asc_method *me, const char *word) {
+bool asc_job_reads(const asc_method *me, const char *word) {
     size_t n = strlen(word);
     const char *list = me->info.options;
     for (const char *p = strstr(list, word); p != NULL; p = strstr(p + 1, word)) {
@@ -16,6 +16,21 @@ static bool reads(const asc_method *me, const char *word) {
         if (begins && ends) return true;
     }
     return false;
+}
+
+/* Far beyond what anyone waits for; products with features stay below 64 bits. */
+static const size_t MOST_SAMPLES = 1000000000;
+
+static asc_status check_sampling(asc_job *j) {
+    const asc_request *q = j->req;
+    if (!(q->alpha >= 0.0) || !(q->refine >= 0.0) || q->samples > MOST_SAMPLES) {
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "%s",
+                 q->samples > MOST_SAMPLES ? "more samples than 1,000,000,000"
+                 : q->alpha >= 0.0         ? "refine is not a number from 0 on"
+                                           : "alpha is not a number from 0 on");
+        return asc_hint(j->ctx, "use 0 for the default");
+    }
+    return ASC_OK;
 }
 
 static asc_status check_values(asc_job *j, asc_rule rule) {
@@ -47,7 +62,7 @@ static asc_status check_values(asc_job *j, asc_rule rule) {
 /* The rule in force and its steps, into the result: "" and 0 where the method has none. */
 static asc_status set_rule(asc_job *j, asc_rule rule) {
     enum { DEFAULT_STEPS = 50 };
-    bool read = reads(j->method, "rule");
+    bool read = asc_job_reads(j->method, "rule");
     j->r->rule = asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_of(read ? asc_rule_name(rule) : ""));
     if (j->r->rule == NULL) return ASC_RESOURCE_EXHAUSTED;
     if (read && rule != ASC_RULE_ADAPTIVE) j->r->steps = j->req->steps > 0 ? j->req->steps : DEFAULT_STEPS;
@@ -88,13 +103,17 @@ asc_status asc_job_options(asc_job *j) {
                    {"rule", q->rule != NULL, true},
                    {"steps", q->steps > 0, !adaptive},
                    {"tolerance", q->tolerance > 0.0, true},
+                   {"samples", q->samples > 0, true},
+                   {"alpha", q->alpha > 0.0, true},
+                   {"refine", q->refine > 0.0, true},
                    {"max-evaluations", q->max_evaluations > 0, adaptive},
                    {"max-seconds", q->max_seconds > 0.0, adaptive},
                    {"stdevs", q->stdev > 0.0, true},
                    {"layers", q->layers != NULL && q->layers[0] != '\0', true}};
+    ASC_TRY(check_sampling(j));
     ASC_TRY(check_values(j, (asc_rule)rule));
     ASC_TRY(asc_inner_parse(j->ctx, q->layers, &j->inner));
-    if (!reads(j->method, "layers")) j->inner = 0;
+    if (!asc_job_reads(j->method, "layers")) j->inner = 0;
     if (j->inner != 0 && j->encoder != NULL) {
         ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED,
                  "tables of layers are for language models, not for text encoders");
@@ -104,7 +123,7 @@ asc_status asc_job_options(asc_job *j) {
     ASC_TRY(set_rule(j, (asc_rule)rule));
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (!options[i].given) continue;
-        if (!reads(j->method, options[i].name)) {
+        if (!asc_job_reads(j->method, options[i].name)) {
             ASC_TRY(asc_job_warn(j, "%s has no effect: %s does not read it", options[i].name,
                                  j->method->info.name));
         } else if (!options[i].read_by_rule) {

@@ -3,10 +3,10 @@
 #ifndef ASC_SAMPLED_SETS_H
 #define ASC_SAMPLED_SETS_H
 
-#include "coalition.h"
+#include "game.h"
 
 typedef struct asc_sets {
-    asc_task *t;
+    asc_game *g;
     size_t n_out, m;         /* explained numbers, features */
     size_t n;                /* sets */
     bool exact;              /* all sets there are: nothing is drawn */
@@ -22,11 +22,11 @@ typedef struct asc_sets {
 } asc_sets;
 
 /* Room for n sets and their values; the caller then fills in `present`. */
-ASC_MUST_USE asc_status asc_sets_init(asc_task *t, size_t n_out, size_t n, asc_sets *out);
+ASC_MUST_USE asc_status asc_sets_init(asc_game *g, size_t n, asc_sets *out);
 void asc_sets_deinit(asc_sets *s);
 /* Runs the sets and fits. With a tolerance (and sets that were drawn): in blocks, each as large as all before
  * it, until the errors of an example are within the tolerance of its largest score; each example stops by
- * itself. Sets r->converged. */
+ * itself. Sets g->converged, g->drawn. */
 ASC_MUST_USE asc_status asc_sets_run(asc_sets *s, size_t first_block);
 /* Number of sets when all 2^m of them are at most `most`; 0 otherwise. */
 size_t asc_sets_enumerable(size_t m, size_t most);

@@ -1,9 +1,14 @@
 /* shapley_value_sampling.c - Shapley values from random orders of the features: what each adds when it joins
  * those before it. Orders come in pairs, the second the reverse of the first, which removes the part of the
  * variance that interactions of two features make. All examples see the same orders, so a row of a batch is
- * the row by itself. */
+ * the row by itself. On prompts, where a row costs far more than arithmetic on its value, as many sets as the
+ * orders would have are drawn one by one and every value serves every feature (pair_fit.c). */
 #include "coalition.h"
+#include "game.h"
+#include "pair_fit.h"
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 /* How many numbers of orders are held at a time; more are drawn in blocks. */
 enum { MAX_HELD = 1 << 22 };
@@ -234,6 +239,157 @@ static void price_rows(const asc_task *t, double *n_forward, double *n_gradient)
     *n_gradient = 0.0;
 }
 
+/* ---- prompts ---- */
+
+/* Means and errors of n orders' contributions, whose sums and sums of squares these are. */
+static void order_means(const asc_game *g, double n, const double *sum, const double *sum2, double *scores,
+                        double *errors) {
+    for (size_t i = 0; i < g->n_out * g->m; i++) {
+        scores[i] = sum[i] / n;
+        errors[i] = n > 1.0 ? sqrt(fmax(sum2[i] / n - scores[i] * scores[i], 0.0) / (n - 1.0)) : (double)NAN;
+    }
+}
+
+/* Captum's way: independent orders, one value for each step of each. */
+static asc_status plain_orders(asc_game *g, double *scores, double *errors) {
+    enum { BLOCK = 8 };
+    size_t m = g->m, n_out = g->n_out, active = 0, cells, values, steps = m - 1;
+    if (!asc_mul_size(BLOCK * m, steps + 1, &cells) || !asc_mul_size(BLOCK * n_out, steps + 1, &values))
+        return ASC_RESOURCE_EXHAUSTED;
+    uint8_t *present = asc_calloc(g->ctx, ASC_MEM_GENERAL, cells, 1);
+    size_t *order = asc_calloc(g->ctx, ASC_MEM_GENERAL, BLOCK * m, sizeof *order);
+    double *y = asc_calloc(g->ctx, ASC_MEM_GENERAL, values, sizeof *y);
+    double *sum = asc_calloc(g->ctx, ASC_MEM_GENERAL, 2 * n_out * m, sizeof *sum);
+    double *sum2 = sum != NULL ? sum + n_out * m : NULL;
+    asc_status st =
+        present == NULL || order == NULL || y == NULL || sum == NULL ? ASC_RESOURCE_EXHAUSTED : ASC_OK;
+    g->converged = !(g->tolerance > 0.0);
+    while (st == ASC_OK && g->drawn < g->samples) {
+        size_t n = g->samples - g->drawn < BLOCK ? g->samples - g->drawn : BLOCK;
+        memset(present, 0, n * steps * m);
+        for (size_t p = 0; p < n; p++) {
+            asc_game_order(g, g->drawn + p, order + p * m);
+            for (size_t k = 0; k < steps; k++)
+                for (size_t i = 0; i <= k; i++) present[(p * steps + k) * m + order[p * m + i]] = 1;
+        }
+        st = g->values(g->self, present, n * steps, &active, 1, y, n * steps * n_out);
+        for (size_t i = 0; st == ASC_OK && i < n * m * n_out; i++) {
+            size_t o = i % n_out, k = i / n_out % m, p = i / n_out / m, at = o * m + order[p * m + k];
+            double before = k == 0 ? g->empty[o] : y[(p * steps + k - 1) * n_out + o];
+            double c = (k + 1 == m ? g->full[o] : y[(p * steps + k) * n_out + o]) - before;
+            sum[at] += c;
+            sum2[at] += c * c;
+        }
+        g->drawn += n;
+        order_means(g, (double)g->drawn, sum, sum2, scores, errors);
+        if (g->tolerance > 0.0 && g->drawn >= FIRST_ORDERS && asc_game_settled(g, scores, errors)) {
+            g->converged = true;
+            break;
+        }
+    }
+    asc_free(g->ctx, present);
+    asc_free(g->ctx, order);
+    asc_free(g->ctx, y);
+    asc_free(g->ctx, sum);
+    return st;
+}
+
+/* Pairs after which to look at the errors again: what errors of now say is needed, at most twice as many. */
+static size_t next_look(const asc_game *g, size_t n, size_t most, const double *scores,
+                        const double *errors) {
+    double largest = 0.0, worst = 0.0;
+    for (size_t i = 0; i < g->n_out * g->m; i++) {
+        largest = fmax(largest, fabs(scores[i]));
+        worst = fmax(worst, errors[i] >= 0.0 ? errors[i] : INFINITY);
+    }
+    double ratio = worst / (g->tolerance * largest), need = (double)n * ratio * ratio;
+    size_t to = need < 2.0 * (double)n ? (size_t)ceil(need) : 2 * n, least = n + (n + 7) / 8;
+    if (to < least) to = least;
+    return to < most ? to : most;
+}
+
+/* Sets and their complements. Looks begin at two pairs a feature: with fewer, errors are guesses. */
+static asc_status pairs(asc_game *g, double *scores, double *errors) {
+    enum { FEWEST = 16 };
+    size_t active = 0, values, most = (g->samples * (g->m - 1) + 1) / 2;
+    asc_pairs p = {0};
+    asc_pair_fit f = {0};
+    double *y = NULL;
+    asc_status st;
+    if (most == 0) most = 1;
+    if (asc_game_enumerable(g, 2.0 * (double)most)) most = ((size_t)1 << (g->m - 1)) - 1;
+    ASC_TRY(asc_pairs_init(g, most, &p));
+    ASC_TRY(asc_pair_fit_init(g->ctx, g->m, g->n_out, &f));
+    y = asc_mul_size(most, 2 * g->n_out, &values) ? asc_calloc(g->ctx, ASC_MEM_GENERAL, values, sizeof *y)
+                                                  : NULL;
+    if (y == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    bool stops = g->tolerance > 0.0 && !g->dry;
+    size_t to = stops ? (2 * g->m > FEWEST ? 2 * g->m : FEWEST) : most;
+    for (size_t from = 0;;) {
+        asc_pairs_draw(&p, g, to);
+        size_t n = 2 * (p.n - from);
+        ASC_TRY(g->values(g->self, p.present + 2 * from * g->m, n, &active, 1, y + 2 * from * g->n_out,
+                          n * g->n_out));
+        asc_pair_fit_solve(&f, &p, y, g->full, g->empty, scores, errors);
+        g->drawn = 2 * p.n;
+        g->stochastic = !asc_pairs_all(&p);
+        g->converged = !(g->tolerance > 0.0) || !g->stochastic || asc_game_settled(g, scores, errors);
+        if (g->converged || p.n == most || p.n < to) break;
+        from = p.n;
+        to = next_look(g, p.n, most, scores, errors);
+    }
+done:
+    asc_free(g->ctx, y);
+    asc_pair_fit_deinit(&f);
+    asc_pairs_deinit(&p);
+    return st;
+}
+
+static size_t prompt_orders(const asc_job *j) {
+    return asc_job_samples(j, asc_method_shapley_value_sampling.samples);
+}
+
+/* With a tolerance fewer may do. */
+static bool all_sets(const asc_game *g) {
+    return !g->captum && !(g->tolerance > 0.0) &&
+           asc_game_enumerable(g, (double)g->samples * ((double)g->m - 1.0) + 2.0);
+}
+
+asc_status asc_game_sampled(asc_game *g, double *scores, double *errors) {
+    if (g->m < 2 || all_sets(g)) return asc_game_exact(g, scores, errors);
+    asc_status st = g->captum ? plain_orders(g, scores, errors) : pairs(g, scores, errors);
+    for (size_t i = 0; i < g->n_out * g->m; i++) {
+        double least = g->noise(g->self, i / g->m, 0.0);
+        if (errors[i] < least) errors[i] = least;
+    }
+    if (st != ASC_OK || g->converged) return st;
+    char line[128];
+    snprintf(line, sizeof line, "%zu %s did not reach the tolerance of %g", g->drawn,
+             g->captum ? "orders" : "sets", g->tolerance);
+    return g->note(g->self, line);
+}
+
+static asc_status run(asc_job *j) {
+    asc_prompt_game p;
+    asc_status st = asc_prompt_game_begin(j, &p);
+    p.g.samples = prompt_orders(j);
+    if (st == ASC_OK) st = asc_game_sampled(&p.g, p.scores, p.errors);
+    if (st == ASC_OK) st = asc_prompt_game_publish(&p);
+    asc_prompt_game_end(&p);
+    return st;
+}
+
+static void price(const asc_job *j, double *n_forward, double *n_gradient) {
+    asc_game g = {.m = j->n_groups, .samples = prompt_orders(j), .captum = j->req->compat_captum};
+    double steps = g.m > 1 ? (double)g.m - 1.0 : 0.0;
+    double sets = (double)g.samples * steps, all = g.m < 50 ? ldexp(1.0, (int)g.m) : sets;
+    *n_forward = 3.0 + (g.m < 2 || (!g.captum && all < sets + 2.0) ? all : sets);
+    *n_gradient = 0.0;
+}
+
 const asc_method asc_method_shapley_value_sampling = {
     .info =
         {.name = "shapley-value-sampling",
@@ -242,15 +398,22 @@ const asc_method asc_method_shapley_value_sampling = {
          .formula = "score_i = mean over orders of f(features before i, and i) - f(features before i)",
          .paper =
              "Castro, Gomez, Tejada, Polynomial calculation of the Shapley value based on sampling, 2009; "
-             "reversed pairs: Mitchell et al., Sampling Permutations for Shapley Value Estimation, JMLR 2022",
+             "reversed pairs: Mitchell et al., Sampling Permutations for Shapley Value Estimation, JMLR "
+             "2022; "
+             "prompts: Musco and Witter, Provably Accurate Shapley Value Estimation via Leverage Score "
+             "Sampling, 2024, and Witter, Liu and Musco, Regression-adjusted Monte Carlo Estimators for "
+             "Shapley Values and Probabilistic Values, 2025",
          .axioms = "completeness, dummy; symmetry, linearity in expectation; additive functions exactly",
          .cost =
              "samples x (n features - 1) + 2 forward passes (2^M + 1 for M features if that is fewer: exact)",
-         .options =
-             "samples (default 25), tolerance, baselines (also many rows: a mean over them), masks, at, seed",
+         .options = "samples (default 25; prompts: with a tolerance up to 1000), tolerance, seed, baseline "
+                    "(remove, mask, "
+                    "eos, pad, token:ID); nets: baselines (also many rows: a mean over them), masks, at",
          .differences =
              "every second order is the reverse of the one before (--compat captum: all independent); "
-             "all sets instead when they cost no more; standard errors; stops at the tolerance"},
+             "prompts: "
+             "as many sets as the orders have steps, each with its complement, fitted together; all sets "
+             "instead when they cost no more; standard errors; stops at the tolerance"},
     .complete = true,
     .stochastic = true,
     .takes_rows = true,
@@ -258,4 +421,8 @@ const asc_method asc_method_shapley_value_sampling = {
     .samples = 25,
     .attribute = attribute,
     .price_rows = price_rows,
+    .needs_baseline = true,
+    .auto_baseline = ASC_BASELINE_REMOVE,
+    .run = run,
+    .price = price,
 };

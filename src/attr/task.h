@@ -205,6 +205,8 @@ ASC_MUST_USE asc_status asc_task_expand(asc_task *t, size_t copies, asc_task *ou
 
 /* Uniform in [0,1) and standard normal draws by (seed, method, stream, index): the same for every chunk size,
  * thread count and example. `stream` numbers the sample. */
+/* Key of the method's own streams. */
+uint64_t asc_task_key(const asc_task *t);
 double asc_task_uniform(const asc_task *t, uint64_t stream, uint64_t index);
 double asc_task_normal(const asc_task *t, uint64_t stream, uint64_t index);
 

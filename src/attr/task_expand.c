@@ -77,18 +77,18 @@ done:
 }
 
 /* Streams of different methods do not overlap: the method's name is part of the key. */
-static uint64_t key_of(const asc_task *t) {
+uint64_t asc_task_key(const asc_task *t) {
     const char *name = t->method->info.name;
     return asc_hash64(name, strlen(name), t->req->seed);
 }
 
 double asc_task_uniform(const asc_task *t, uint64_t stream, uint64_t index) {
-    return asc_uniform(key_of(t), stream, index);
+    return asc_uniform(asc_task_key(t), stream, index);
 }
 
 double asc_task_normal(const asc_task *t, uint64_t stream, uint64_t index) {
     static const double two_pi = 6.283185307179586476925;
-    double u = 1.0 - asc_uniform(key_of(t), stream, 2 * (index / 2)),
-           v = asc_uniform(key_of(t), stream, 2 * (index / 2) + 1), r = sqrt(-2.0 * log(u));
+    double u = 1.0 - asc_uniform(asc_task_key(t), stream, 2 * (index / 2)),
+           v = asc_uniform(asc_task_key(t), stream, 2 * (index / 2) + 1), r = sqrt(-2.0 * log(u));
     return index % 2 == 0 ? r * cos(two_pi * v) : r * sin(two_pi * v);
 }

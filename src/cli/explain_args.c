@@ -91,9 +91,11 @@ int cli_explain_request(cli *c, cli_explain_args *j) {
     if (rc == EXIT_DONE) rc = read_baseline(c, q);
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_STEPS, 0, &q->steps);
     if (rc == EXIT_DONE) rc = cli_number(c, OPT_TOLERANCE, 0, &q->tolerance);
+    if (rc == EXIT_DONE) rc = cli_size(c, OPT_SAMPLES, 0, &q->samples);
+    if (rc == EXIT_DONE) rc = cli_number(c, OPT_ALPHA, 0, &q->alpha);
+    if (rc == EXIT_DONE) rc = cli_number(c, OPT_REFINE, 0, &q->refine);
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_MAX_EVALUATIONS, 0, &q->max_evaluations);
     if (rc == EXIT_DONE) rc = cli_number(c, OPT_MAX_SECONDS, 0, &q->max_seconds);
-    if (rc == EXIT_DONE) rc = cli_size(c, OPT_SAMPLES, 0, &q->samples);
     if (rc == EXIT_DONE) rc = cli_number(c, OPT_STDEV, 0, &q->stdev);
     if (rc == EXIT_DONE) rc = cli_bytes(c, OPT_MEMORY, 0, &q->memory_bytes);
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_SEED, 0, &seed);
@@ -102,6 +104,9 @@ int cli_explain_request(cli *c, cli_explain_args *j) {
     rc = read_span(c, q);
     if (rc != EXIT_DONE) return rc;
     if (cli_has(c, OPT_STEPS) && q->steps == 0) return cli_usage("--steps is at least 1");
+    if (cli_has(c, OPT_SAMPLES) && q->samples == 0) return cli_usage("--samples is at least 1");
+    if (cli_has(c, OPT_ALPHA) && !(q->alpha > 0)) return cli_usage("--alpha is larger than 0");
+    if (cli_has(c, OPT_REFINE) && !(q->refine > 0)) return cli_usage("--refine is larger than 0");
     if (cli_has(c, OPT_TOLERANCE) && !(q->tolerance > 0)) return cli_usage("--tolerance is larger than 0");
     return read_target(c, j);
 }

@@ -14,7 +14,7 @@ static void tags(asc_text *t, const size_t *bytes) {
     }
 }
 
-static void price(asc_text *t, const asc_result *r, size_t mapped) {
+static void price(asc_text *t, const asc_result *r, double tolerance, size_t mapped) {
     asc_text_addf(t,
                   "Would take about %.3g s: %llu forward and %llu backward passes over %zu prompt tokens,\n"
                   "%.4g GFLOP, %.4g GB moved. ",
@@ -27,6 +27,8 @@ static void price(asc_text *t, const asc_result *r, size_t mapped) {
     asc_text_addf(t, ".\nPeak %.1f MB (", (double)r->predicted_peak_bytes / 1e6);
     tags(t, r->predicted_tags);
     asc_text_addf(t, ") and %.1f MB of mapped file.\n", (double)mapped / 1e6);
+    if (r->stochastic && tolerance > 0)
+        asc_text_adds(t, "That is the most: sampling ends as soon as the tolerance is met.\n");
     asc_text_adds(t, "Nothing was computed but the rates of this machine (--dry-run).\n");
     for (size_t i = 0; i < r->n_warnings; i++) {
         asc_text_adds(t, "Warning: ");
@@ -61,7 +63,7 @@ int cli_explain(cli *c, asc_model *m, const asc_request *req) {
         .request = req, .result = r, .tokenizer = asc_model_tokenizer(m), .weights = cli_weights(c)};
     asc_report_style style = cli_style(c);
     if (req->dry_run)
-        price(c->out, r, asc_memory(c->ctx).mapped_bytes);
+        price(c->out, r, req->tolerance, asc_memory(c->ctx).mapped_bytes);
     else
         asc_report_text(c->out, &rep, &style);
     int rc = write_document(c, &rep, OPT_JSON);

@@ -102,6 +102,18 @@ void asc_report_meaning(asc_text *t, const asc_result *r) {
             "A score is the share of the change of %s, from the baseline to the prompt, that falls to that "
             "%s%s%s; together they make up the whole change.",
             what, word, gap, unit);
+    } else if (strcmp(r->method, "shapley-values") == 0 || strcmp(r->method, "shapley-value-sampling") == 0 ||
+               strcmp(r->method, "kernel-shap") == 0) {
+        asc_text_addf(t,
+                      "A score is what that %s adds to %s when it joins others, averaged over all orders in "
+                      "which they could come%s%s; together the scores make up the whole change.",
+                      word, what, gap, unit);
+    } else if (strcmp(r->method, "lime") == 0) {
+        asc_text_addf(
+            t,
+            "A score is the weight of that %s in a sparse linear model of %s, fitted to prompts with "
+            "some of them left out%s%s; 0: the model does without it.",
+            word, what, gap, unit);
     } else if (strcmp(r->method, "saliency") == 0) {
         asc_text_addf(t,
                       "A score is how strongly %s reacts to a small change of that %s's embedding; it is a "
@@ -140,7 +152,13 @@ void asc_report_error(asc_text *t, const asc_result *r) {
     double largest = asc_largest_score(r);
     asc_figure(r->error_bound, false, bound);
     asc_figure(r->residual, true, residual);
-    if (isfinite(r->error_bound)) {
+    if (isfinite(r->error_bound) && r->stochastic) {
+        asc_text_addf(t,
+                      "standard errors of sampling, from %zu samples: about two of three scores are nearer "
+                      "than theirs to the true value; the largest is %s%s%s",
+                      r->samples, bound, unit[0] != '\0' ? " " : "", unit);
+        if (largest > 0) asc_text_addf(t, " (%.2g %% of the largest score)", 100 * r->error_bound / largest);
+    } else if (isfinite(r->error_bound)) {
         asc_text_addf(t, "each score is within %s%s%s of its true value (estimated%s", bound,
                       unit[0] != '\0' ? " " : "", unit, r->noise_floor > 0 ? ", rounding included" : "");
         if (largest > 0) asc_text_addf(t, "; %.2g %% of the largest", 100 * r->error_bound / largest);
@@ -154,6 +172,11 @@ void asc_report_error(asc_text *t, const asc_result *r) {
 
 void asc_report_remedy(asc_text *t, const asc_result *r) {
     uint64_t n = r->n_backward > 0 ? r->n_backward : 1;
+    if (r->stochastic) {
+        asc_text_adds(t, "What would work: more --samples (the error falls with their square root), a larger "
+                         "--tolerance, or fewer and larger features (--features sentence).");
+        return;
+    }
     asc_text_adds(
         t, "What would work: --method feature-ablation, which needs no convergence; another --baseline (eos, "
            "mean, token:ID)");

@@ -91,6 +91,8 @@ void asc_put_request(asc_text *t, const asc_request *q, asc_weights_mode weights
     asc_text_int(t, "samples", (int64_t)q->samples);
     asc_text_num(t, "stdev", q->stdev);
     asc_text_strz(t, "layers", q->layers);
+    asc_text_num(t, "alpha", q->alpha);
+    asc_text_num(t, "refine", q->refine);
     asc_text_end(t);
 }
 
@@ -175,6 +177,10 @@ static void put_run(asc_text *t, const asc_result *r) {
     asc_text_end(t);
     asc_text_int(t, "panels", (int64_t)r->panels);
     asc_text_num(t, "noise_floor", r->noise_floor);
+    asc_text_int(t, "samples", (int64_t)r->samples);
+    asc_text_bool(t, "stochastic", r->stochastic);
+    asc_text_int(t, "tokens_run", (int64_t)r->tokens_run);
+    asc_text_int(t, "tokens_plain", (int64_t)r->tokens_plain);
     asc_text_num(t, "seconds", r->seconds);
     asc_text_int(t, "peak_bytes", (int64_t)r->peak_bytes);
     asc_text_int(t, "predicted_peak_bytes", (int64_t)r->predicted_peak_bytes);

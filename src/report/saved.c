@@ -176,8 +176,8 @@ static asc_status get_request(reader *r, const asc_json *q) {
     ASC_TRY(get_count(r, q, "max_evaluations", &o->max_evaluations));
     ASC_TRY(get_count(r, q, "memory_bytes", &o->memory_bytes));
     ASC_TRY(get_count(r, q, "seed", &seed));
-    o->seed = seed;
     ASC_TRY(get_count(r, q, "samples", &o->samples));
+    o->seed = seed;
     ASC_TRY(get_name(r, q, "layers", &o->layers));
     o->stdev = asc_json_num(asc_json_get(q, "stdev"), 0);
     if (!(o->stdev >= 0)) return missing(r->ctx, "stdev", "a number from 0 on");
@@ -188,6 +188,9 @@ static asc_status get_request(reader *r, const asc_json *q) {
     o->max_seconds = asc_json_num(asc_json_get(q, "max_seconds"), 0);
     if (!(o->tolerance >= 0) || !(o->max_seconds >= 0))
         return missing(r->ctx, "tolerance", "a number from 0 on");
+    o->alpha = asc_json_num(asc_json_get(q, "alpha"), 0);
+    o->refine = asc_json_num(asc_json_get(q, "refine"), 0);
+    if (!(o->alpha >= 0) || !(o->refine >= 0)) return missing(r->ctx, "alpha", "a number from 0 on");
     o->compat_captum = asc_json_bool(asc_json_get(q, "compat_captum"), false);
     ASC_TRY(get_enums(r, q));
 done:

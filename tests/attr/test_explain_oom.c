@@ -15,6 +15,9 @@ typedef struct scene {
     size_t generate;
     bool text, versus, dry_run, sha256;
     const char *mode; /* NULL = deferred */
+    size_t samples;
+    double tolerance;
+    bool captum;
 } scene;
 
 static const scene scenes[] = {
@@ -32,6 +35,11 @@ static const scene scenes[] = {
     {.method = "integrated-gradients", .rule = "gauss-legendre", .dry_run = true},
     {.method = "integrated-gradients", .rule = "gauss-legendre", .versus = true, .mode = "compiled"},
     {.method = "feature-ablation", .mode = "compiled"},
+    {.method = "shapley-values"},
+    {.method = "shapley-value-sampling", .tolerance = 0.2},
+    {.method = "shapley-value-sampling", .samples = 2, .captum = true},
+    {.method = "kernel-shap", .samples = 40},
+    {.method = "lime", .samples = 40},
 };
 
 static asc_status explain(asc_ctx *ctx, const scene *s) {
@@ -46,6 +54,9 @@ static asc_status explain(asc_ctx *ctx, const scene *s) {
                      .features = s->features,
                      .output = s->output,
                      .generate = s->generate,
+                     .samples = s->samples,
+                     .tolerance = s->tolerance,
+                     .compat_captum = s->captum,
                      .dry_run = s->dry_run,
                      .want_sha256 = s->sha256};
     if (s->text) {

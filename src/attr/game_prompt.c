@@ -1,0 +1,149 @@
+/* game_prompt.c - a prompt as a game: its features are there or not, the numbers are the answer's score and,
+ * if asked for, those of its tokens. Also what methods on prompts share: how many samples, when to stop,
+ * where scores go. */
+#include "coalitions.h"
+#include "game.h"
+#include "hash.h"
+#include <math.h>
+#include <string.h>
+
+/* With a tolerance and no number of samples: as many times the usual number are tried. */
+enum { TRIES = 40 };
+
+size_t asc_job_samples(const asc_job *j, size_t usual) {
+    size_t most;
+    if (j->req->samples > 0) return j->req->samples;
+    if (!(j->req->tolerance > 0.0)) return usual;
+    return asc_mul_size(usual, TRIES, &most) ? most : usual;
+}
+
+double asc_game_uniform(const asc_game *g, uint64_t stream, uint64_t index) {
+    return asc_uniform(g->key, stream, index);
+}
+
+void asc_game_order(const asc_game *g, uint64_t stream, size_t *order) { /* Fisher-Yates */
+    for (size_t i = 0; i < g->m; i++) order[i] = i;
+    for (size_t i = g->m; i-- > 1;) {
+        size_t o = (size_t)(asc_game_uniform(g, stream, i) * (double)(i + 1)), was = order[i];
+        order[i] = order[o];
+        order[o] = was;
+    }
+}
+
+bool asc_game_settled(const asc_game *g, const double *scores, const double *errors) {
+    double largest = 0.0, worst = 0.0;
+    if (g->dry) return false;
+    for (size_t i = 0; i < g->n_out * g->m; i++) {
+        if (!(errors[i] >= 0.0)) return false;
+        largest = fmax(largest, fabs(scores[i]));
+        worst = fmax(worst, errors[i]);
+    }
+    return worst <= g->tolerance * largest;
+}
+
+bool asc_game_enumerable(const asc_game *g, double rows) {
+    return g->m < 20 && ldexp(1.0, (int)g->m) <= rows;
+}
+
+static asc_status values(void *self, const uint8_t *present, size_t k, const size_t *active, size_t n_active,
+                         double *y, size_t stride) {
+    (void)active; /* the one prompt, at y itself */
+    (void)stride;
+    return n_active > 0 && k > 0 ? asc_job_coalition_values(self, present, k, y) : ASC_OK;
+}
+
+/* A token's own number has one token's share of the error of the whole answer's. */
+static double noise(void *self, size_t o, double largest) {
+    const asc_job *j = self;
+    (void)largest;
+    size_t tokens = j->r->n_target + j->r->n_versus;
+    return 2.0 * asc_job_value_noise(j) / (o == 0 || tokens == 0 ? 1.0 : (double)tokens);
+}
+
+static asc_status note(void *self, const char *line) { return asc_job_warn(self, "%s", line); }
+
+asc_status asc_prompt_game_begin(asc_job *j, asc_prompt_game *out) {
+    asc_ctx *ctx = j->ctx;
+    size_t n_out = asc_job_n_values(j), m = j->n_groups, cells, both;
+    *out = (asc_prompt_game){.j = j};
+    out->g = (asc_game){.ctx = ctx,
+                        .n = 1,
+                        .n_out = n_out,
+                        .m = m,
+                        .tolerance = j->req->tolerance,
+                        .captum = j->req->compat_captum,
+                        .dry = j->estimate != NULL,
+                        .key = asc_hash64(j->method->info.name, strlen(j->method->info.name), j->req->seed),
+                        .self = j,
+                        .values = values,
+                        .noise = noise,
+                        .note = note,
+                        .stochastic = true};
+    if (!asc_mul_size(n_out, m, &cells) || !asc_mul_size(m, 2, &both)) return ASC_RESOURCE_EXHAUSTED;
+    out->ends = asc_calloc(ctx, ASC_MEM_GENERAL, 2 * n_out, sizeof *out->ends);
+    out->scores = asc_calloc(ctx, ASC_MEM_GENERAL, cells + 1, sizeof *out->scores);
+    out->errors = asc_calloc(ctx, ASC_MEM_GENERAL, cells + 1, sizeof *out->errors);
+    uint8_t *present = asc_calloc(ctx, ASC_MEM_GENERAL, both + 1, sizeof *present);
+    asc_status st = ASC_RESOURCE_EXHAUSTED;
+    if (out->ends != NULL && out->scores != NULL && out->errors != NULL && present != NULL) {
+        memset(present, 1, m);
+        st = asc_job_coalition_values(j, present, 2, out->ends);
+    }
+    asc_free(ctx, present);
+    out->g.full = out->ends;
+    out->g.empty = out->ends != NULL ? out->ends + n_out : NULL;
+    if (st == ASC_OK) j->r->value = out->ends[0]; /* the error model asks for it */
+    return st;
+}
+
+void asc_prompt_game_end(asc_prompt_game *p) {
+    asc_ctx *ctx = p->j->ctx;
+    asc_free(ctx, p->ends);
+    asc_free(ctx, p->scores);
+    asc_free(ctx, p->errors);
+    *p = (asc_prompt_game){.j = p->j};
+}
+
+/* Rows of the tokens' own scores. */
+static asc_status publish_matrix(asc_job *j, size_t rows, const double *full, const double *scores,
+                                 const double *errors) {
+    asc_result *r = j->r;
+    size_t m = r->n_features;
+    asc_free(j->ctx, r->matrix);
+    asc_free(j->ctx, r->matrix_errors);
+    asc_free(j->ctx, r->token_values);
+    r->matrix = asc_calloc(j->ctx, ASC_MEM_GENERAL, rows * m + 1, sizeof *r->matrix);
+    r->matrix_errors = asc_calloc(j->ctx, ASC_MEM_GENERAL, rows * m + 1, sizeof *r->matrix_errors);
+    r->token_values = asc_calloc(j->ctx, ASC_MEM_GENERAL, rows + 1, sizeof *r->token_values);
+    if (r->matrix == NULL || r->matrix_errors == NULL || r->token_values == NULL)
+        return ASC_RESOURCE_EXHAUSTED;
+    r->n_matrix = rows;
+    memcpy(r->matrix, scores, rows * m * sizeof *scores);
+    memcpy(r->matrix_errors, errors, rows * m * sizeof *errors);
+    memcpy(r->token_values, full, rows * sizeof *full);
+    return ASC_OK;
+}
+
+asc_status asc_job_publish(asc_job *j, size_t n_out, const double *full, const double *empty,
+                           const double *scores, const double *errors) {
+    asc_result *r = j->r;
+    size_t m = j->n_groups;
+    r->value = full[0];
+    r->baseline_value = empty[0];
+    for (size_t g = 0; g < m; g++) {
+        r->features[g].score = scores[g];
+        r->features[g].error = errors[g];
+        r->scores[j->groups[g].first] = scores[g];
+        r->score_errors[j->groups[g].first] = errors[g];
+    }
+    return n_out > 1 ? publish_matrix(j, n_out - 1, full + 1, scores + m, errors + m) : ASC_OK;
+}
+
+asc_status asc_prompt_game_publish(asc_prompt_game *p) {
+    const asc_game *g = &p->g;
+    p->j->r->converged = g->converged;
+    p->j->r->refinable = !g->converged;
+    p->j->r->stochastic = g->stochastic;
+    p->j->r->samples = g->stochastic ? g->drawn : 0;
+    return asc_job_publish(p->j, g->n_out, g->full, g->empty, p->scores, p->errors);
+}
