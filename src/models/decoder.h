@@ -83,6 +83,8 @@ typedef struct asc_decoder {
     bool has_bias;
     asc_tensor **owned; /* every weight, retained */
     size_t n_owned, cap_owned;
+    void **copies; /* elements of owned weights that lie in no file as they are needed */
+    size_t n_copies, cap_copies;
 } asc_decoder;
 
 /* Reads and checks a GGUF file's metadata. INVALID_ARGUMENT or UNIMPLEMENTED names the key. On success end

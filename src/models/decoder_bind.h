@@ -19,8 +19,15 @@ typedef struct asc_binder {
 const asc_weight *asc_bind_find(asc_binder *b, const char *name, bool required);
 /* A vector of n as f32, each element plus `add`; NULL when optional and absent, or after an error. */
 asc_tensor *asc_bind_vector(asc_binder *b, const char *name, bool required, int64_t n, double add);
+asc_tensor *asc_bind_matrix(asc_binder *b, const char *name, bool required, int64_t rows, int64_t cols);
+/* False, with st set, unless t has this shape (as stored) and a type that expands to f32. */
+bool asc_bind_fits(asc_binder *b, const asc_weight *t, asc_shape want);
+/* A matrix or a stack of matrices over elements that outlive the decoder; expanded once if b->expand. */
+asc_tensor *asc_bind_stored(asc_binder *b, asc_dtype dtype, asc_shape shape, const void *data);
 /* Makes t the decoder's; NULL after an error. */
 asc_tensor *asc_bind_own(asc_binder *b, asc_tensor *t);
+/* Router and experts of the layer. */
+void asc_bind_experts(asc_binder *b, asc_layer *l);
 /* Frequencies of every rope of the config. */
 void asc_bind_ropes(asc_binder *b);
 

@@ -46,8 +46,7 @@ static bool has(asc_binder *b, const char *name) {
     return asc_weights_find(b->g, full) != NULL;
 }
 
-/* Refuses t unless it has this shape (innermost sizes of 0 are not there) and a type that expands to f32. */
-static bool fits(asc_binder *b, const asc_weight *t, asc_shape want) {
+bool asc_bind_fits(asc_binder *b, const asc_weight *t, asc_shape want) {
     asc_shape have = {.rank = t->rank};
     char text[2][128];
     asc_view n = asc_view_cut(t->name, 100);
@@ -69,9 +68,7 @@ static bool fits(asc_binder *b, const asc_weight *t, asc_shape want) {
     return b->st == ASC_OK;
 }
 
-/* A matrix or a stack of matrices over the elements where they lie; expanded once if the caller wants that.
- */
-static asc_tensor *stored(asc_binder *b, asc_dtype dtype, asc_shape shape, const void *data) {
+asc_tensor *asc_bind_stored(asc_binder *b, asc_dtype dtype, asc_shape shape, const void *data) {
     asc_tensor *w = asc_from_stored(b->ctx, dtype, shape, data);
     if (b->expand && dtype != ASC_DTYPE_F32) {
         w = asc_cast(b->ctx, w, ASC_DTYPE_F32);
@@ -85,15 +82,16 @@ static asc_tensor *stored(asc_binder *b, asc_dtype dtype, asc_shape shape, const
 static asc_tensor *rows_of(asc_binder *b, const asc_weight *t, int64_t all, int64_t cols, int64_t first,
                            int64_t rows) {
     size_t skip = 0;
-    if (!fits(b, t, ASC_SHAPE(all, cols)) || !asc_dtype_bytes(t->dtype, first * cols, &skip)) return NULL;
-    return stored(b, t->dtype, ASC_SHAPE(rows, cols), (const char *)t->data + skip);
+    if (!asc_bind_fits(b, t, ASC_SHAPE(all, cols)) || !asc_dtype_bytes(t->dtype, first * cols, &skip))
+        return NULL;
+    return asc_bind_stored(b, t->dtype, ASC_SHAPE(rows, cols), (const char *)t->data + skip);
 }
 
 /* Small parameters are kept as f32 (f64 on the reference device), each plus `add`: files hold them in f32,
  * f16 or bf16. */
 static asc_tensor *vector_part(asc_binder *b, const asc_weight *t, int64_t all, int64_t first, int64_t n,
                                double add) {
-    if (t == NULL || !fits(b, t, ASC_SHAPE(all))) return NULL;
+    if (t == NULL || !asc_bind_fits(b, t, ASC_SHAPE(all))) return NULL;
     if (t->dtype == ASC_DTYPE_F32 && !(add > 0.0))
         return asc_bind_own(b,
                             asc_from_stored(b->ctx, t->dtype, ASC_SHAPE(n), (const float *)t->data + first));
@@ -116,7 +114,7 @@ asc_tensor *asc_bind_vector(asc_binder *b, const char *name, bool required, int6
     return vector_part(b, asc_bind_find(b, name, required), n, 0, n, add);
 }
 
-static asc_tensor *bind_matrix(asc_binder *b, const char *name, bool required, int64_t rows, int64_t cols) {
+asc_tensor *asc_bind_matrix(asc_binder *b, const char *name, bool required, int64_t rows, int64_t cols) {
     const asc_weight *t = asc_bind_find(b, name, required);
     return t != NULL ? rows_of(b, t, rows, cols, 0, rows) : NULL;
 }
@@ -180,6 +178,10 @@ static void cut_gate(asc_binder *b, asc_layer *l) {
 static void bind_mlp(asc_binder *b, asc_layer *l) {
     const asc_decoder_config *c = &b->d->cfg;
     int64_t d = c->d_model;
+    if (c->plan[b->layer].moe) {
+        asc_bind_experts(b, l);
+        return;
+    }
     if (c->gated) l->gate = bind_proj(b, "ffn_gate", false, c->d_ff, d);
     if (c->gated && l->gate.w == NULL && b->st == ASC_OK) {
         cut_gate(b, l);
@@ -245,9 +247,9 @@ asc_status asc_decoder_load(asc_ctx *ctx, const asc_weights *g, asc_decoder_conf
     out->layers = asc_calloc(ctx, ASC_MEM_WEIGHTS, (size_t)c->n_layers, sizeof *out->layers);
     if (b.used == NULL || out->layers == NULL) b.st = ASC_RESOURCE_EXHAUSTED;
     asc_scope_begin(ctx); /* weights are held by `owned`, not by a scope */
-    out->embed = bind_matrix(&b, "token_embd.weight", true, c->n_vocab, c->d_model);
+    out->embed = asc_bind_matrix(&b, "token_embd.weight", true, c->n_vocab, c->d_model);
     if (c->positions == ASC_POSITIONS_LEARNED) {
-        out->pos_embed = bind_matrix(&b, "position_embd.weight", true, c->context, c->d_model);
+        out->pos_embed = asc_bind_matrix(&b, "position_embd.weight", true, c->context, c->d_model);
         out->has_bias = true; /* what is added to every token does not shrink with the embedding */
     }
     out->out_norm = bind_norm(&b, "output_norm", true, c->d_model);
@@ -271,6 +273,8 @@ asc_status asc_decoder_load(asc_ctx *ctx, const asc_weights *g, asc_decoder_conf
 void asc_decoder_unload(asc_decoder *d) {
     for (size_t i = 0; i < d->n_owned; i++) asc_tensor_release(d->owned[i]);
     if (d->ctx != NULL) {
+        for (size_t i = 0; i < d->n_copies; i++) asc_free(d->ctx, d->copies[i]);
+        asc_free(d->ctx, d->copies);
         asc_free(d->ctx, d->owned);
         asc_free(d->ctx, d->layers);
         asc_decoder_config_deinit(d->ctx, &d->cfg);

@@ -6,6 +6,7 @@
 #include "profile.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct gen {
     asc_model *m;
@@ -115,6 +116,28 @@ static int64_t draw(const float *x, int64_t n, const asc_generate_options *o, ui
     return last;
 }
 
+static void drop_kept(gen *g) {
+    for (int64_t l = 0; g->kv != NULL && g->pos > 0 && l < g->m->decoder.cfg.n_layers; l++) {
+        asc_tensor_release(g->kv[l].k);
+        asc_tensor_release(g->kv[l].v);
+    }
+    g->pos = 0;
+}
+
+/* The token behind n + n_new others. Keys of a shorter sequence may be turned by other frequencies
+ * (longrope): then all of it is computed anew, as a run without kept keys would. */
+static asc_status next_step(gen *g, const int32_t *ids, size_t n, const int32_t *new_ids, size_t n_new) {
+    if (asc_decoder_same_lengths(&g->m->decoder, g->pos, g->pos + 1)) return step(g, &new_ids[n_new - 1], 1);
+    int32_t *all = asc_calloc(g->m->ctx, ASC_MEM_GENERAL, n + n_new, sizeof *all);
+    if (all == NULL) return ASC_RESOURCE_EXHAUSTED;
+    memcpy(all, ids, n * sizeof *all);
+    memcpy(all + n, new_ids, n_new * sizeof *all);
+    drop_kept(g);
+    asc_status st = step(g, all, (int64_t)(n + n_new));
+    asc_free(g->m->ctx, all);
+    return st;
+}
+
 static asc_status loop(gen *g, const int32_t *ids, size_t n, int32_t *out_ids, size_t *out_n) {
     asc_model *m = g->m;
     int64_t v = m->decoder.cfg.n_vocab;
@@ -129,9 +152,8 @@ static asc_status loop(gen *g, const int32_t *ids, size_t n, int32_t *out_ids, s
         bool end = id == tk.eos || id == tk.eot;
         if ((end && !g->o->ignore_eos) || i + 1 == g->o->max_tokens || g->pos >= m->decoder.cfg.context)
             break;
-        int32_t next = (int32_t)id;
         st = asc_poll_cancel(m->ctx);
-        if (st == ASC_OK) st = step(g, &next, 1);
+        if (st == ASC_OK) st = next_step(g, ids, n, out_ids, *out_n);
         if (st == ASC_OK) st = asc_mark(m->ctx, "token");
     }
     return st;

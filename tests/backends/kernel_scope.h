@@ -10,6 +10,7 @@ static inline bool mine(const asc_op *op) {
     switch (op->opcode) {
     case ASC_OPCODE_MATMUL:
     case ASC_OPCODE_MATMUL_BIAS:
+    case ASC_OPCODE_EXPERT_MATMUL: /* test_expert_matmul.c */
     case ASC_OPCODE_GATHER:
     case ASC_OPCODE_SDPA:
     case ASC_OPCODE_SDPA_GRAD:

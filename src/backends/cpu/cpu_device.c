@@ -74,7 +74,8 @@ double asc_cpu_call_ns(const asc_call *c) {
     asc_cost cost = {0};
     c->op->cost(c, &cost);
     const int op = c->op->opcode;
-    const bool dense = op == ASC_OPCODE_MATMUL || op == ASC_OPCODE_MATMUL_BIAS || op == ASC_OPCODE_SDPA ||
+    const bool dense = op == ASC_OPCODE_MATMUL || op == ASC_OPCODE_MATMUL_BIAS ||
+                       op == ASC_OPCODE_EXPERT_MATMUL || op == ASC_OPCODE_SDPA ||
                        op == ASC_OPCODE_SDPA_GRAD || op == ASC_OPCODE_SDPA_TREE || op == ASC_OPCODE_CONV ||
                        op == ASC_OPCODE_CONV_GRAD_INPUT || op == ASC_OPCODE_CONV_GRAD_WEIGHT;
     return cost.flops / (dense ? 100 : 4) + (cost.bytes_read + cost.bytes_written) / 10;

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Writes tests/data/decoders/NAME.gguf and NAME.json: tiny random decoders of every family, with logits and gradients.
+
+usage: decoder_fixtures.py OUTPUT_FOLDER [--folders DIR] [--llama-cpp]
+Made with transformers 5.24 on torch 2.15 (float64) and gguf 0.19. Weights are rounded to the type that they are stored in,
+every internal cast to float32 is one to float64, and rotary tables are computed in float64. The metadata and the changes
+of tensors are those of llama.cpp's converter: q and k rows of families with interleaved pairs are re-ordered, Gemma's norm
+weights get 1 added, GPT-2's matrices are turned, GPT-NeoX's fused rows are sorted, experts are stacked.
+--folders also saves each model as transformers does. --llama-cpp also runs llama.cpp on an F32 file of each model and
+prints the largest difference of a logit: it should be about 1e-4 or less.
+
+NAME.json: cases of {"input_ids", "logits" (last `rows` positions), "target", "score" (its log-probability), "gradient" [n, width]
+by the embedding rows before any factor}."""
+import json
+import math
+import os
+import sys
+import tempfile
+
+import numpy as np
+import torch
+
+# Everything that the models do in float32 is done in float64.
+torch.set_default_dtype(torch.float64)
+import transformers as tr
+from transformers.models.cohere import modeling_cohere  # noqa: F401  (imports all of torch's names before the change)
+
+torch.Tensor.float = torch.Tensor.double
+torch.float32 = torch.float = torch.float64
+import gguf
+
+V, IDS = 32, [5, 17, 30, 9, 31, 22, 5, 3]
+TYPES = {"f32": gguf.GGMLQuantizationType.F32, "f16": gguf.GGMLQuantizationType.F16, "bf16": gguf.GGMLQuantizationType.BF16}
+BASE = dict(vocab_size=V, hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            max_position_embeddings=64, bos_token_id=1, eos_token_id=2, pad_token_id=None, attn_implementation="eager")
+
+
+def rope(theta=10000.0, **more):
+    return dict(rope_theta=theta, rope_type="default", **more)
+
+
+# name: (architecture in GGUF, configuration, matrix type, what differs)
+MODELS = {
+    "gemma": ("gemma", tr.GemmaConfig(**BASE, head_dim=8, rope_parameters=rope()), "f16"),
+    "gemma3": ("gemma3", tr.Gemma3TextConfig(**{**BASE, "num_hidden_layers": 7}, head_dim=8, sliding_window=3, query_pre_attn_scalar=8,
+               rope_parameters={"sliding_attention": rope(), "full_attention": dict(rope_theta=1e6, rope_type="linear", factor=8.0)}), "f16"),
+    "smollm3": ("smollm3", tr.SmolLM3Config(**{**BASE, "num_hidden_layers": 5}, rope_parameters=rope(5e4)), "bf16"),
+    "granite": ("granite", tr.GraniteConfig(**BASE, embedding_multiplier=3.0, residual_multiplier=0.375, attention_multiplier=0.25,
+                logits_scaling=0.5, rope_parameters=rope()), "f32"),
+    "starcoder2": ("starcoder2", tr.Starcoder2Config(**BASE, use_bias=True, rope_parameters=rope(), sliding_window=None), "f16"),
+    "cohere": ("command-r", tr.CohereConfig(**BASE, logit_scale=0.3125, rope_parameters=rope()), "f16"),
+    "cohere2": ("cohere2", tr.Cohere2Config(**{**BASE, "num_hidden_layers": 5}, logit_scale=0.3125, sliding_window=3,
+                rope_parameters=rope()), "bf16"),
+    "qwen3moe": ("qwen3moe", tr.Qwen3MoeConfig(**BASE, head_dim=8, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=12,
+                 norm_topk_prob=True, rope_parameters=rope(), mlp_only_layers=[]), "f16"),
+    "mixtral": ("llama", tr.MixtralConfig(**BASE, num_local_experts=3, num_experts_per_tok=2, rope_parameters=rope(),
+                sliding_window=None), "f32"),
+    "phi3": ("phi3", tr.Phi3Config(**{**BASE, "hidden_size": 32, "max_position_embeddings": 256}, original_max_position_embeddings=4, rope_parameters=dict(
+             rope_theta=10000.0, rope_type="longrope", short_factor=[1.0, 1.25, 1.5], long_factor=[1.125, 2.0, 5.0],
+             original_max_position_embeddings=4, partial_rotary_factor=0.75)), "bf16"),
+    "gpt2": ("gpt2", tr.GPT2Config(vocab_size=V, n_embd=16, n_layer=2, n_head=4, n_positions=32, bos_token_id=1, eos_token_id=2,
+             attn_implementation="eager"), "f16"),
+    "gptneox": ("gptneox", tr.GPTNeoXConfig(**{k: v for k, v in BASE.items() if k != "num_key_value_heads"}, hidden_act="gelu",
+                rope_parameters=rope(partial_rotary_factor=0.5)), "f16"),
+    "gptneox_serial": ("gptneox", tr.GPTNeoXConfig(**{k: v for k, v in BASE.items() if k != "num_key_value_heads"}, hidden_act="gelu",
+                       use_parallel_residual=False, rope_parameters=rope(partial_rotary_factor=1.0)), "bf16"),
+    "olmo2": ("olmo2", tr.Olmo2Config(**BASE, rope_parameters=rope(5e5)), "f16"),
+    "olmo3": ("olmo2", tr.Olmo3Config(**{**BASE, "num_hidden_layers": 4}, sliding_window=3, rope_parameters=dict(rope_theta=5e5,
+              rope_type="yarn", factor=4.0, original_max_position_embeddings=16, attention_factor=1.1386294361119891)), "f16"),
+}
+PERMUTED = {"smollm3", "granite", "mixtral"}
+
+
+def rounded(t, kind):
+    return {"f32": torch.tensor(t.detach().numpy().astype(np.float32).astype(np.float64)), "f16": t.half().double(),
+            "bf16": t.bfloat16().double()}[kind].detach()
+
+
+def make(name):
+    arch, cfg, kind = MODELS[name]
+    torch.manual_seed(sum(map(ord, name)))
+    for attr in ("rms_norm_eps", "layer_norm_eps", "norm_epsilon", "layer_norm_epsilon"):
+        if getattr(cfg, attr, None) is not None:
+            setattr(cfg, attr, 2.0**-17)  # exact in the float32 of metadata, as every other number here
+    model = tr.AutoModelForCausalLM.from_config(cfg, experts_implementation="eager").double().eval()
+    with torch.no_grad():
+        for key, p in model.named_parameters():
+            near_one = "norm" in key or ".ln_" in key
+            if p.dim() == 1:
+                centre = 1.0 if near_one and key.endswith("weight") else 0.0
+                p.copy_(rounded(centre + 0.4 * torch.randn_like(p), "f32") - (centre if arch.startswith("gemma") else 0.0))
+            else:
+                p.copy_(rounded(torch.randn_like(p) * (1.0 if "embed" in key or "wte" in key or "wpe" in key else
+                                                       1.3 / math.sqrt(p.shape[-1])), kind))
+    return model, arch, cfg, kind
+
+
+def run(model, ids, rows, target):
+    x = torch.tensor([ids])
+    emb = model.get_input_embeddings()
+    kept = {}
+
+    def hook(_, __, out):
+        out.retain_grad()
+        kept["x"] = out
+        return out
+
+    h = emb.register_forward_hook(hook)
+    logits = model(x, use_cache=False).logits[0]
+    h.remove()
+    score = torch.log_softmax(logits[-1], -1)[target]
+    score.backward()
+    factor = float(getattr(emb, "embed_scale", 1.0))
+    g = kept["x"].grad[0] * factor
+    model.zero_grad()
+    r = lambda t: [float(f"{v:.12g}") for v in t.detach().reshape(-1).tolist()]
+    return {"input_ids": ids, "rows": rows, "logits": r(logits[-rows:]), "target": target, "score": float(score),
+            **({"gradient": r(g)} if rows > 1 else {})}
+
+
+def permute(w, n_head):
+    """llama.cpp's order of the rows of q and k: in each head, row 2i is row i, row 2i + 1 is row i + half."""
+    s = w.shape
+    return w.reshape(n_head, 2, s[0] // n_head // 2, *s[1:]).swapaxes(1, 2).reshape(s)
+
+
+def tensors(name, model, arch, cfg):
+    """(GGUF name, array) of every tensor."""
+    n_layer = cfg.num_hidden_layers
+    ids = {v: k for k, v in gguf.MODEL_ARCH_NAMES.items()}
+    names = gguf.get_tensor_name_map(ids[arch], n_layer)
+    state = {k: v.detach().numpy() for k, v in model.state_dict().items()}
+    tied = cfg.tie_word_embeddings
+    heads, kv = cfg.num_attention_heads, getattr(cfg, "num_key_value_heads", cfg.num_attention_heads)
+    d = cfg.hidden_size
+    for key, w in state.items():
+        if key in ("lm_head.weight", "embed_out.weight") and tied:
+            continue
+        if "inv_freq" in key or key.endswith(".attn.bias"):
+            continue
+        if name in PERMUTED and ("q_proj" in key or "k_proj" in key):
+            w = permute(w, heads if "q_proj" in key else kv)
+        if arch.startswith("gemma") and key.endswith("norm.weight"):
+            w = w + 1
+        if arch == "gpt2" and key.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")):
+            w = w.T
+        if "query_key_value" in key:
+            w = w.reshape(heads, 3, d // heads, -1).swapaxes(0, 1).reshape(3 * d, -1)
+            w = w[:, 0] if key.endswith("bias") else w
+        if key.endswith("experts.gate_up_proj"):
+            block = key.split(".")[2]
+            half = w.shape[1] // 2
+            yield f"blk.{block}.ffn_gate_exps.weight", w[:, :half]
+            yield f"blk.{block}.ffn_up_exps.weight", w[:, half:]
+            continue
+        if key.endswith("experts.down_proj"):
+            yield f"blk.{key.split('.')[2]}.ffn_down_exps.weight", w
+            continue
+        key = key.replace("block_sparse_moe", "mlp")
+        if key.endswith("mlp.gate.weight"):
+            yield f"blk.{key.split('.')[2]}.ffn_gate_inp.weight", w
+            continue
+        new = names.get_name(key, try_suffixes=(".weight", ".bias"))
+        assert new is not None, key
+        yield new, w
+    if arch == "phi3":
+        p = cfg.rope_parameters
+        yield "rope_factors_long.weight", np.array(p["long_factor"])
+        yield "rope_factors_short.weight", np.array(p["short_factor"])
+
+
+def metadata(w, name, arch, cfg):
+    u = lambda k, v: w.add_uint32(f"{arch}.{k}", v)
+    f = lambda k, v: w.add_float32(f"{arch}.{k}", v)
+    heads, kv = cfg.num_attention_heads, getattr(cfg, "num_key_value_heads", cfg.num_attention_heads)
+    hd = getattr(cfg, "head_dim", None) or cfg.hidden_size // heads
+    u("block_count", cfg.num_hidden_layers)
+    u("context_length", cfg.max_position_embeddings)
+    u("embedding_length", cfg.hidden_size)
+    u("feed_forward_length", getattr(cfg, "intermediate_size", None) or 4 * cfg.hidden_size)
+    u("attention.head_count", heads)
+    if kv != heads:
+        u("attention.head_count_kv", kv)
+    for attr, key in (("rms_norm_eps", "rms_"), ("layer_norm_eps", ""), ("norm_epsilon", ""), ("layer_norm_epsilon", "")):
+        if getattr(cfg, attr, None) is not None:
+            f(f"attention.layer_norm_{key}epsilon", getattr(cfg, attr))
+    if getattr(cfg, "head_dim", None):
+        u("attention.key_length", hd)
+        u("attention.value_length", hd)
+    p = getattr(cfg, "rope_parameters", None)
+    if p:
+        p = p.get("full_attention", p)
+        if arch not in ("gptneox", "gemma"):
+            f("rope.freq_base", p["rope_theta"])
+        if p.get("partial_rotary_factor") or arch in ("llama", "granite", "smollm3", "cohere2"):
+            u("rope.dimension_count", int(hd * p.get("partial_rotary_factor", 1.0)))
+        if p["rope_type"] in ("linear", "yarn"):
+            w.add_string(f"{arch}.rope.scaling.type", p["rope_type"])
+            f("rope.scaling.factor", p["factor"])
+        if p["rope_type"] in ("yarn", "longrope"):
+            u("rope.scaling.original_context_length", p["original_max_position_embeddings"])
+        if p["rope_type"] == "longrope":
+            original = p["original_max_position_embeddings"]
+            f("rope.scaling.attn_factor", math.sqrt(1 + math.log(cfg.max_position_embeddings / original) / math.log(original)))
+    if arch in ("command-r", "cohere2"):
+        w.add_string(f"{arch}.rope.scaling.type", "none")
+        f("logit_scale", cfg.logit_scale)
+    if arch == "granite":
+        f("attention.scale", cfg.attention_multiplier)
+        f("embedding_scale", cfg.embedding_multiplier)
+        f("residual_scale", cfg.residual_multiplier)
+        f("logit_scale", cfg.logits_scaling)
+    if arch == "gptneox":
+        w.add_bool(f"{arch}.use_parallel_residual", cfg.use_parallel_residual)
+    if getattr(cfg, "sliding_window", None):
+        u("attention.sliding_window", cfg.sliding_window)
+        if name == "olmo3":
+            w.add_array(f"{arch}.attention.sliding_window_pattern", [t == "sliding_attention" for t in cfg.layer_types])
+    if arch == "phi3":
+        u("attention.sliding_window", 0)
+    experts = getattr(cfg, "num_local_experts", None) or getattr(cfg, "num_experts", None)
+    if experts:
+        u("expert_count", experts)
+        u("expert_used_count", cfg.num_experts_per_tok)
+        if arch == "qwen3moe":
+            u("expert_feed_forward_length", cfg.moe_intermediate_size)
+    w.add_string("tokenizer.ggml.model", "llama")
+    w.add_string("tokenizer.ggml.pre", "default")
+    w.add_array("tokenizer.ggml.tokens", ["<unk>", "<s>", "</s>"] + [chr(0x61 + i) if i < 26 else chr(0x41 + i - 26) for i in range(V - 3)])
+    w.add_array("tokenizer.ggml.scores", [0.0] * 3 + [-float(i) for i in range(V - 3)])
+    w.add_array("tokenizer.ggml.token_type", [2, 3, 3] + [1] * (V - 3))
+    w.add_uint32("tokenizer.ggml.bos_token_id", 1)
+    w.add_uint32("tokenizer.ggml.eos_token_id", 2)
+
+
+def write(path, name, model, arch, cfg, kind):
+    w = gguf.GGUFWriter(path, arch)
+    w.add_string("general.name", f"tiny {name}")
+    metadata(w, name, arch, cfg)
+    for key, a in tensors(name, model, arch, cfg):
+        q = TYPES["f32" if a.ndim == 1 or "ffn_gate_inp" in key else kind]
+        w.add_tensor(key, gguf.quants.quantize(np.ascontiguousarray(a, dtype=np.float32), q), raw_dtype=q)
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
+def by_llama_cpp(path, case, v):
+    import llama_cpp
+    lc = llama_cpp.Llama(path, n_ctx=32, logits_all=True, verbose=False, n_threads=1, type_k=0, type_v=0)
+    lc.eval(case["input_ids"])
+    got = np.array(lc.scores[: len(case["input_ids"])], dtype=np.float64)[-case["rows"]:]
+    return np.abs(got - np.array(case["logits"]).reshape(-1, v)).max()
+
+
+def main():
+    out, more = sys.argv[1], sys.argv[2:]
+    for name in MODELS:
+        model, arch, cfg, kind = make(name)
+        cases = [run(model, IDS, 3, 7), run(model, IDS[:4], 1, 11)]
+        if name == "phi3":
+            cases.append(run(model, IDS[:5], 2, 11))
+        write(os.path.join(out, name + ".gguf"), name, model, arch, cfg, kind)
+        doc = {"name": name, "by": f"transformers {tr.__version__}, torch {torch.__version__}, float64", "cases": cases}
+        with open(os.path.join(out, name + ".json"), "w") as f:
+            json.dump(doc, f, separators=(",", ":"))
+            f.write("\n")
+        if "--folders" in more:
+            folder = os.path.join(more[more.index("--folders") + 1], name)
+            stored = {"f32": torch.Tensor.cfloat, "f16": torch.float16, "bf16": torch.bfloat16}
+            model.to(stored[kind] if kind != "f32" else torch.float64).save_pretrained(folder)
+            model.double()
+        if "--llama-cpp" in more:
+            with tempfile.TemporaryDirectory() as t:
+                path = os.path.join(t, "m.gguf")
+                write(path, name, model, arch, cfg, "f32")
+                try:
+                    print(name, "llama.cpp differs by", by_llama_cpp(path, cases[0], V), flush=True)
+                except Exception as e:  # an architecture that this build does not have
+                    print(name, "llama.cpp:", e, flush=True)
+
+
+main()
