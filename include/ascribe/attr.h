@@ -109,6 +109,7 @@ typedef struct asc_request {
     asc_view second;     /* second text of a pair (BERT's segment B) */
     asc_view label;      /* class by name or number; {NULL,0}: the most likely one. `versus`: another class */
     asc_view similar_to; /* explains the similarity with this text instead */
+    const int32_t *prompt_types; /* with prompt_ids: their token types; NULL = all 0 */
 
     /* ---- questions ---- */
     size_t span_start, span_end; /* tokens of the target that are explained; end 0 = all of it */

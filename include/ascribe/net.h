@@ -27,6 +27,16 @@ typedef struct asc_port {
  * DATA_LOSS (malformed), INVALID_ARGUMENT (inconsistent), UNIMPLEMENTED (operator, type or control flow, by
  * name), RESOURCE_EXHAUSTED. *out is NULL on failure. */
 ASC_API ASC_MUST_USE asc_status asc_onnx_open(asc_ctx *ctx, const char *path, asc_net **out);
+/* Opens the folder of an image classifier (Hugging Face: ViT, DeiT) as a net: input pixel_values [B,C,H,W],
+ * output logits. Errors name file, key or tensor. */
+ASC_API ASC_MUST_USE asc_status asc_vision_open(asc_ctx *ctx, const char *path, asc_net **out);
+/* Whether asc_vision_open is the one to ask, by the model_type in config.json. */
+ASC_API bool asc_vision_is_folder(const char *path);
+/* Name of class i of the net's first output; NULL when the file does not name it. */
+ASC_API const char *asc_net_label(const asc_net *net, size_t i);
+/* How a picture becomes the net's input, as its folder says; NULL = it does not. */
+struct asc_image_prep;
+ASC_API const struct asc_image_prep *asc_net_image_prep(const asc_net *net);
 ASC_API void asc_net_close(asc_net *net); /* NULL is accepted */
 
 ASC_API size_t asc_net_n_inputs(const asc_net *net);

@@ -75,6 +75,7 @@ void asc_encoder_job_end(asc_job *j) {
     if (j->encoder == NULL) return;
     asc_free(j->ctx, j->encoder->similar);
     asc_free(j->ctx, j->encoder->types);
+    asc_free(j->ctx, j->encoder->prompt_types);
     asc_free(j->ctx, j->encoder);
     j->encoder = NULL;
 }
@@ -154,16 +155,20 @@ static void list_top(asc_job *j, const float *p, size_t n) {
     }
 }
 
-/* Types of the prompt's own tokens; the caller frees them. NULL when all are 0. */
-static asc_status prompt_types(asc_job *j, int32_t **out) {
+/* Types of the prompt's own tokens, when some are not 0. */
+static asc_status prompt_types(asc_job *j) {
+    asc_encoder_job *e = j->encoder;
+    const asc_result *r = j->r;
+    const int32_t *given = j->req->prompt_ids != NULL ? j->req->prompt_types : NULL;
+    int32_t sep = j->m->encoder->cfg.sep;
     size_t seen = 0;
-    *out = NULL;
-    if (j->encoder->n_separators == 0 || j->m->encoder->types == NULL) return ASC_OK;
-    *out = asc_calloc(j->ctx, ASC_MEM_SCRATCH, j->r->n_prompt, sizeof **out);
-    if (*out == NULL) return ASC_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; i < j->r->n_prompt; i++) {
-        (*out)[i] = seen >= j->encoder->n_separators;
-        if (j->r->prompt_ids[i] == j->m->encoder->cfg.sep) seen++;
+    if ((e->n_separators == 0 && given == NULL) || j->m->encoder->types == NULL) return ASC_OK;
+    e->prompt_types = asc_calloc(j->ctx, ASC_MEM_GENERAL, r->n_prompt + 1, sizeof *e->prompt_types);
+    if (e->prompt_types == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < r->n_prompt; i++) {
+        e->prompt_types[i] = given != NULL ? given[i] : seen >= e->n_separators;
+        if (given != NULL && given[i] == 1 && e->n_separators == 0) e->n_separators = seen > 0 ? seen : 1;
+        if (r->prompt_ids[i] == sep) seen++;
     }
     return ASC_OK;
 }
@@ -207,12 +212,11 @@ static asc_status class_targets(asc_job *j) {
     const asc_request *q = j->req;
     asc_status st = ASC_OK;
     size_t n = asc_model_n_classes(j->m), rows = j->m->encoder->cfg.head == ASC_HEAD_TOKENS ? r->n_prompt : 1;
-    int32_t which = 0, *types = NULL;
+    int32_t which = 0;
     float *z = asc_calloc(ctx, ASC_MEM_SCRATCH, n * rows + 1, sizeof *z);
     if (z == NULL) return ASC_RESOURCE_EXHAUSTED;
     if (!q->dry_run) {
-        ASC_TRY(prompt_types(j, &types));
-        ASC_TRY(asc_model_classify(j->m, r->prompt_ids, types, r->n_prompt, z));
+        ASC_TRY(asc_model_classify(j->m, r->prompt_ids, j->encoder->prompt_types, r->n_prompt, z));
         r->n_forward++;
         for (size_t i = 0; i < n * rows; i++) j->max_logit = fmax(j->max_logit, fabs((double)z[i]));
         for (size_t i = 0; i < rows; i++) to_probabilities(j, z + i * n, n);
@@ -239,7 +243,6 @@ static asc_status class_targets(asc_job *j) {
             copy_text(j, asc_view_of(asc_model_class_name(j->m, (size_t)r->top[k].id)), &r->top_labels[k]));
 done:
     asc_free(ctx, z);
-    asc_free(ctx, types);
     return st;
 }
 
@@ -286,6 +289,7 @@ asc_status asc_encoder_targets(asc_job *j) {
     ASC_TRY(copy_text(j, asc_view_of(""), &r->versus_label));
     ASC_TRY(copy_text(j, asc_view_of(""), &r->similar_to));
     ASC_TRY(copy_text(j, j->req->second.ptr != NULL ? j->req->second : asc_view_of(""), &r->second));
+    ASC_TRY(prompt_types(j));
     ASC_TRY(j->req->output == ASC_OUTPUT_SIMILARITY ? similarity_target(j) : class_targets(j));
     ASC_TRY(copy_text(j, asc_view_of(r->label), &r->target));
     ASC_TRY(copy_text(j, asc_view_of(r->versus_label), &r->versus));

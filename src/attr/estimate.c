@@ -77,11 +77,23 @@ static asc_status both_head(asc_job *j, asc_tensor *x, asc_tensor *g) {
     return score(j, x, true);
 }
 
+/* Encoders: the whole model at once; they are shallow, and a text is short. */
+static asc_status forward_whole(asc_job *j, asc_tensor *x, asc_tensor *g) {
+    (void)g;
+    asc_tensor *y = asc_job_scalar(j, x, NULL, NULL);
+    return asc_run(j->ctx, &y, 1);
+}
+static asc_status both_whole(asc_job *j, asc_tensor *x, asc_tensor *g) {
+    (void)g;
+    asc_tensor *y = asc_job_scalar(j, x, NULL, NULL), *gx = y;
+    if (!asc_tensor_poisoned(y)) asc_grad(j->ctx, y, asc_full(j->ctx, y->shape, 1.0), &x, 1, &gx);
+    return asc_run(j->ctx, &gx, 1);
+}
+
 /* Arithmetic a second over the whole model at b prompts of len tokens, from one block and the head. */
 static asc_status measure(asc_job *j, bool backward, size_t len, size_t b, double *rate) {
     asc_ctx *ctx = j->ctx;
-    asc_decoder *d = &j->m->decoder;
-    double layers = (double)d->cfg.n_layers;
+    double layers = (double)j->m->info.n_layers;
     sample block = {0}, head = {0};
     asc_status st = ASC_OK;
     *rate = 0.0;
@@ -89,9 +101,14 @@ static asc_status measure(asc_job *j, bool backward, size_t len, size_t b, doubl
     if (ids == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (size_t i = 0; i < b * len; i++) ids[i] = j->r->prompt_ids[i % j->r->n_prompt];
     asc_scope_begin(ctx);
-    asc_tensor *x = asc_decoder_embed(d, ids, (int64_t)b, (int64_t)len), *g = NULL;
+    asc_tensor *x = asc_model_embed(j->m, ids, (int64_t)b, (int64_t)len), *g = NULL;
     ASC_TRY(asc_run(ctx, &x, 1));
     asc_tensor_detach(x);
+    if (j->encoder != NULL) {
+        ASC_TRY(timed(j, backward ? both_whole : forward_whole, x, NULL, &block));
+        if (block.seconds > 0.0) *rate = block.flops / block.seconds;
+        goto done;
+    }
     if (backward) {
         g = asc_scale(ctx, x, 0.5); /* any values: their time is the same */
         ASC_TRY(asc_run(ctx, &g, 1));
@@ -198,7 +215,8 @@ static asc_status count_top(asc_job *j) {
     asc_price_begin(ctx);
     asc_tensor *ids = asc_price_leaf(ctx, ASC_DTYPE_I32, ASC_SHAPE(1, (int64_t)j->r->n_prompt));
     asc_decoder_run run = {.x = asc_record_prompts(j, ids), .tail = 1};
-    asc_tensor *y = asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
+    asc_tensor *y = j->encoder != NULL ? asc_job_scalar(j, run.x, NULL, NULL)
+                                       : asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
     bool prepares = asc_price_prepares(ctx, true);
     asc_status st = asc_price_of(ctx, &y, 1, &p);
     (void)asc_price_prepares(ctx, prepares);

@@ -4,7 +4,8 @@
 #include "exec.h"
 #include <string.h>
 
-/* Token types of rows [b,len]: those of the rows that are being recorded, else the prompt's. */
+/* Token types of rows [b,len]: a row as long as the prompt has the prompt's; in a shorter or longer one those
+ * behind so many separators are of type 1. */
 static void fill_types(const asc_job *j, const int32_t *ids, size_t n, size_t b, size_t len, int32_t *out) {
     const asc_encoder_job *e = j->encoder;
     int32_t sep = j->m->encoder->cfg.sep;
@@ -13,7 +14,7 @@ static void fill_types(const asc_job *j, const int32_t *ids, size_t n, size_t b,
         for (size_t i = 0; i < len; i++) {
             size_t at = r * len + i;
             int32_t id = ids != NULL && at < n ? ids[at] : j->r->prompt_ids[i % j->r->n_prompt];
-            out[at] = seen >= e->n_separators ? 1 : 0;
+            out[at] = len == j->r->n_prompt ? e->prompt_types[i] : seen >= e->n_separators ? 1 : 0;
             if (id == sep) seen++;
         }
     }
@@ -29,7 +30,7 @@ void asc_encoder_rows(asc_job *j, const int32_t *ids, size_t n) {
 static asc_tensor *types_of(asc_job *j, int64_t b, int64_t len) {
     const asc_encoder_job *e = j->encoder;
     size_t n;
-    if (e->n_separators == 0 || j->m->encoder->types == NULL) return NULL;
+    if (e->prompt_types == NULL || j->m->encoder->types == NULL) return NULL;
     if (!asc_mul_size((size_t)b, (size_t)len, &n)) return asc_graph_poison(asc_graph_of(j->ctx));
     int32_t *types = asc_calloc(j->ctx, ASC_MEM_SCRATCH, n + 1, sizeof *types);
     if (types == NULL) return asc_graph_poison(asc_graph_of(j->ctx));
@@ -47,12 +48,12 @@ static asc_tensor *class_score(asc_job *j, asc_tensor *logits, int32_t which) {
     int32_t *ids = asc_calloc(ctx, ASC_MEM_SCRATCH, (size_t)b + 1, sizeof *ids);
     if (ids == NULL) return asc_graph_poison(asc_graph_of(ctx));
     for (int64_t i = 0; i < b; i++) ids[i] = which;
-    asc_tensor *index = asc_job_leaf(j, asc_from_i32(ctx, ASC_SHAPE(b, 1), ids));
+    asc_tensor *index = asc_job_leaf(j, asc_from_i32(ctx, ASC_SHAPE(b), ids));
     asc_free(ctx, ids);
     if (j->req->output != ASC_OUTPUT_LOGIT)
         logits = c->many_labels ? asc_neg(ctx, asc_softplus(ctx, asc_neg(ctx, logits))) /* log sigmoid */
                                 : asc_log_softmax(ctx, logits);
-    asc_tensor *s = asc_reshape(ctx, asc_take_last(ctx, logits, index), ASC_SHAPE(b));
+    asc_tensor *s = asc_take_last(ctx, logits, index);
     return j->req->output == ASC_OUTPUT_PROB ? asc_exp(ctx, s) : s;
 }
 
@@ -81,7 +82,7 @@ asc_tensor *asc_encoder_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void
 
 int64_t asc_encoder_key(const asc_job *j) {
     const asc_encoder_job *e = j->encoder;
-    return e == NULL ? -1 : 2 * (int64_t)e->token + (e->n_separators > 0 && j->m->encoder->types != NULL);
+    return e == NULL ? -1 : 2 * (int64_t)e->token + (e->prompt_types != NULL && j->m->encoder->types != NULL);
 }
 
 asc_status asc_encoder_sources(asc_job *j, const int32_t *ids, size_t rows, size_t len, int32_t *class_room,
@@ -90,7 +91,7 @@ asc_status asc_encoder_sources(asc_job *j, const int32_t *ids, size_t rows, size
     asc_encoder_job *e = j->encoder;
     asc_status st = ASC_OK;
     size_t n;
-    if (e->n_separators > 0 && j->m->encoder->types != NULL) {
+    if (e->prompt_types != NULL && j->m->encoder->types != NULL) {
         asc_free(j->ctx, e->types);
         e->types =
             asc_mul_size(rows, len, &n) ? asc_calloc(j->ctx, ASC_MEM_SCRATCH, n + 1, sizeof *e->types) : NULL;

@@ -14,7 +14,8 @@ typedef struct asc_encoder_job {
     size_t token;           /* token heads: the token whose class is explained */
     const int32_t *row_ids; /* while rows [b,len] of ids are recorded; NULL: the prompt's own */
     size_t n_row_ids;
-    int32_t *types; /* room of the types that a kept batch reads */
+    int32_t *prompt_types; /* of the prompt's tokens; NULL = all 0 */
+    int32_t *types;        /* room of the types that a kept batch reads */
 } asc_encoder_job;
 
 /* The rows of ids that are being recorded, whose token types the scalar needs; NULL: the prompt's again.

@@ -4,12 +4,6 @@
 #include "model.h"
 #include "view.h"
 
-static asc_status no_tokenizer(const asc_model *m) {
-    ASC_FAIL(m->ctx, ASC_FAILED_PRECONDITION, "'%s' has no tokenizer.json, which turns text into tokens",
-             m->path);
-    return asc_hint(m->ctx, "fetch tokenizer.json into the folder, or give token ids (--ids)");
-}
-
 /* Puts tokens of the second text and a separator behind those of the first. */
 static asc_status append(asc_model *m, asc_token **first, size_t *n, const asc_token *second, size_t n_second,
                          size_t shift) {
@@ -43,7 +37,6 @@ asc_status asc_encoder_tokens(asc_model *m, asc_view text, asc_view second, size
     size_t n_more = 0;
     *out = NULL;
     *n = *n_separators = 0;
-    if (m->tokenizer == NULL) return no_tokenizer(m);
     asc_tokenize_options o = {.struct_size = sizeof o, .parse_special = true, .add_bos_eos = true};
     ASC_TRY(asc_tokenize(ctx, m->tokenizer, text, &o, out, n));
     if (second.ptr == NULL) goto done;

@@ -1,5 +1,6 @@
 /* hf_model.c - opens a Hugging Face folder as a model; what kind it is, config.json says. */
 #include "hf_model.h"
+#include "encoder_pooling.h"
 #include "hf_family.h"
 #include "hf_text.h"
 #include "view.h"
@@ -36,7 +37,15 @@ asc_status asc_hf_model_open(asc_model *m, bool expand, bool *read) {
     if (st != ASC_OK) return st;
     *read = true;
     m->name = asc_strdup_view(m->ctx, ASC_MEM_GENERAL, base_name(f->path));
-    st = m->name == NULL ? ASC_RESOURCE_EXHAUSTED : open_decoder(m, f, expand);
+    asc_view type = asc_json_str(asc_json_get(f->config, "model_type"));
+    if (m->name == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+    } else if (asc_view_eqs(type, "vit") || asc_view_eqs(type, "deit")) {
+        ASC_FAIL(m->ctx, ASC_FAILED_PRECONDITION, "'%s' is an image classifier: it reads no text", m->path);
+        st = asc_hint(m->ctx, "ascribe explain FOLDER --image FILE; in C, asc_vision_open");
+    } else {
+        st = asc_encoder_is_family(type) ? asc_encoder_open(m, f) : open_decoder(m, f, expand);
+    }
     asc_hf_folder_close(f);
     return st;
 }

@@ -89,13 +89,17 @@ asc_status asc_model_open(asc_ctx *ctx, const char *path, const asc_model_option
     } else {
         ASC_TRY(open_gguf(m, expand, &read));
     }
+    if (m->kind == ASC_MODEL_ENCODER)
+        asc_model_encoder_info(m);
+    else
+        fill_info(m);
     size_t n_tokens = asc_tokenizer_get_info(m->tokenizer).n_vocab;
-    if ((int64_t)n_tokens > m->decoder.cfg.n_vocab) {
-        st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s': %zu tokens, but token_embd.weight has only %lld rows",
-                      path, n_tokens, (long long)m->decoder.cfg.n_vocab);
+    if ((int64_t)n_tokens > m->info.n_vocab) {
+        st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                      "'%s': %zu tokens, but the embedding table has only %lld rows", path, n_tokens,
+                      (long long)m->info.n_vocab);
         goto done;
     }
-    fill_info(m);
     *out = m;
     m = NULL;
 done:

@@ -47,6 +47,9 @@ asc_port asc_net_output(const asc_net *net, size_t i) {
 }
 const char *asc_net_site(const asc_net *net, size_t i) { return i < net->n_sites ? net->sites[i] : NULL; }
 
+const char *asc_net_label(const asc_net *net, size_t i) { return i < net->n_labels ? net->labels[i] : NULL; }
+const struct asc_image_prep *asc_net_image_prep(const asc_net *net) { return net->prep; }
+
 int64_t asc_net_find_site(const asc_net *net, asc_view name) {
     for (size_t i = 0; i < net->n_sites; i++) {
         if (asc_view_eqs(name, net->sites[i])) return (int64_t)i;

@@ -46,7 +46,10 @@ struct asc_net {
     size_t n_ops;
     const char **notes; /* what a result must say: gradients that are not derivatives (rounding) */
     size_t n_notes;
-    int opset; /* of a model file's default domain; 0 for a net in C */
+    const char *const *labels; /* names of the last axis of output 0, of the net; NULL = unknown */
+    size_t n_labels;
+    const struct asc_image_prep *prep; /* how a picture becomes the input, of the net; NULL = unknown */
+    int opset;                         /* of a model file's default domain; 0 for a net in C */
     void *self;
     /* Records one run. inputs: floats as f32 tensors, integers and booleans as i32 tensors, in the order of
      * the ports; their shapes agree with the ports. tap may be NULL. outputs[n_outputs] is filled; errors are

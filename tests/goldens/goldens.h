@@ -7,6 +7,7 @@
 #include "ctx.h"
 #include "json.h"
 #include "model.h"
+#include "net.h"
 #include "view.h"
 
 typedef struct goldens {
@@ -46,6 +47,10 @@ void goldens_expected(goldens *g, const char *path); /* captum_expected.tsv */
 void goldens_zoo(goldens *g, const char *folder);
 /* A Hugging Face folder; false: not of a kind that this runner knows. */
 bool goldens_folder(goldens *g, const char *folder);
+/* Cases of a text encoder, opened as m. */
+void goldens_encoder(goldens *g, asc_model *m, const asc_json *cases);
+/* Cases of an image classifier, opened as a net. */
+void goldens_vision(goldens *g, asc_net *net, const asc_json *cases);
 void goldens_bad_gguf(goldens *g, const char *folder);
 /* False: the model file is not at hand. */
 bool goldens_onnx(goldens *g, const char *folder);

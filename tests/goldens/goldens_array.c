@@ -151,6 +151,7 @@ bool golden_array_read(const asc_json *j, golden_array *out) {
     const asc_json *shape = asc_json_get(j, "shape"), *numbers = asc_json_get(j, "data");
     asc_view b64 = asc_json_str(asc_json_get(j, "b64"));
     int elem = elem_of(asc_json_str(asc_json_get(j, "dtype")));
+    if (b64.ptr == NULL) b64 = asc_json_str(asc_json_get(j, "base64"));
     if (shape == NULL || elem < 0 || asc_json_len(shape) > ASC_MAX_RANK) return false;
     out->a.shape.rank = (int)asc_json_len(shape);
     for (int d = 0; d < out->a.shape.rank; d++)

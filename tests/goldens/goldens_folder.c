@@ -165,7 +165,10 @@ bool goldens_folder(goldens *g, const char *folder) {
     asc_view expect = asc_json_str(asc_json_get(root, "expect"));
     const asc_json *cases = asc_json_get(root, "cases");
     bool causal = asc_view_eqs(asc_json_str(asc_json_get(root, "task")), "causal-lm");
-    asc_status st = asc_model_open(g->ctx, folder, NULL, &m);
+    bool texts_in = asc_view_eqs(asc_json_str(asc_json_get(root, "task")), "sequence-classification");
+    bool images = asc_view_eqs(asc_json_str(asc_json_get(root, "task")), "image-classification");
+    asc_net *net = NULL;
+    asc_status st = images ? asc_vision_open(g->ctx, folder, &net) : asc_model_open(g->ctx, folder, NULL, &m);
     if (st != ASC_OK && may_fail(expect)) {
         goldens_check(g, asc_error_message(g->ctx)[0] != '\0' ? 0.0 : 2.0, "refused without a reason");
     } else if (st != ASC_OK) {
@@ -178,9 +181,15 @@ bool goldens_folder(goldens *g, const char *folder) {
             attributions(g, cases, i, m);
         }
         texts(g, m, asc_json_get(root, "text_cases"));
+    } else if (texts_in) {
+        goldens_encoder(g, m, cases);
+        texts(g, m, asc_json_get(root, "text_cases"));
+    } else if (images) {
+        goldens_vision(g, net, cases);
     }
+    asc_net_close(net);
     asc_model_close(m);
     asc_json_free(root);
     asc_free(g->ctx, text);
-    return causal || may_fail(expect);
+    return causal || texts_in || images || may_fail(expect);
 }
