@@ -4,7 +4,7 @@
 #   install-deps.sh --onnx   also ONNX's own test models (make onnx-node-tests)
 #   install-deps.sh --full   also what `make check-full` and `make format` need
 set -eu
-packages="gcc libc6-dev make meson ninja-build pkg-config libdnnl-dev libutf8proc-dev libjansson-dev nettle-dev
+packages="gcc libc6-dev make meson ninja-build pkg-config libdnnl-dev libutf8proc-dev libonig-dev libjansson-dev nettle-dev
   libpng-dev libjpeg62-turbo-dev
   libcmocka-dev zlib1g-dev python3 python3-pip unzip ca-certificates"
 if [ "${1-}" = --full ]; then
@@ -18,7 +18,7 @@ if ! command -v dpkg-query >/dev/null 2>&1; then # not Debian: look for the thin
     for tool in cc meson ninja pkg-config python3 unzip; do
         command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"
     done
-    for module in nettle jansson libutf8proc zlib libpng libjpeg cmocka; do
+    for module in nettle jansson libutf8proc oniguruma zlib libpng libjpeg cmocka; do
         pkg-config --exists "$module" 2>/dev/null || missing="$missing lib:$module"
     done
     [ -z "$missing" ] && exit 0

@@ -38,12 +38,15 @@ typedef enum asc_token_type {
 
 /* Facts about a tokenizer. Ids are -1 where the model has none. The strings live as long as the tokenizer. */
 typedef struct asc_tokenizer_info {
-    const char *model; /* "gpt2" (byte-level BPE) or "llama" (SentencePiece) */
-    const char *pre;   /* name of the pre-tokenizer in the file, "" for none */
-    size_t n_vocab;    /* ids are 0 .. n_vocab - 1 */
+    /* GGUF: "gpt2" (byte-level BPE) or "llama" (SentencePiece); tokenizer.json: "bpe", "wordpiece",
+     * "unigram", "wordlevel". */
+    const char *model;
+    const char *pre; /* name of the pre-tokenizer in the file, "" for none */
+    size_t n_vocab;  /* ids are 0 .. n_vocab - 1 */
     int32_t bos, eos, eot, pad, unk;
-    bool add_bos, add_eos; /* the model expects its begin or end token around a text */
-    bool add_space_prefix; /* a space is put before a text (and taken off again when decoding) */
+    bool add_bos, add_eos;  /* the model expects its begin or end token around a text */
+    bool add_space_prefix;  /* a space is put before a text (and taken off again when decoding) */
+    int32_t mask, cls, sep; /* encoders: the masked token, and those around a text */
 } asc_tokenizer_info;
 
 typedef struct asc_tokenizer asc_tokenizer;
@@ -77,9 +80,42 @@ ASC_API ASC_MUST_USE asc_status asc_tokenize(asc_ctx *ctx, const asc_tokenizer *
                                              size_t *out_n);
 ASC_API void asc_tokens_free(asc_ctx *ctx, void *tokens_or_text); /* NULL is accepted */
 
+/* All that is known of the tokens of a text or a pair of texts. */
+typedef struct asc_encoding {
+    size_t n;
+    int32_t *ids;
+    /* Bytes of the token's own text, in whole characters; several tokens of one character all have its range,
+     * and what the tokenizer drops is in none. {0, 0} for tokens that the template puts there. */
+    asc_span *spans;
+    uint8_t *special;  /* 1 = put there by the template */
+    int32_t *type_ids; /* token types of an encoder */
+    int8_t *sequence;  /* 0 = of the first text, 1 = of the second, -1 = of neither */
+    asc_view *names;   /* the tokens as the file writes them ("##ing"); they live as long as the encoding */
+    char *text;        /* memory of names */
+} asc_encoding;
+
+/* Encodes a text, or with b not NULL a pair, as a tokenizer.json says; special tokens around the texts where
+ * opts.add_bos_eos asks for them. Truncation and padding, which such a file may ask for, are not applied.
+ * What is not UTF-8 counts as U+FFFD, one for each maximal bad subpart. Errors: those of asc_tokenize,
+ * UNIMPLEMENTED (a pair, but the vocabulary has no form for one), FAILED_PRECONDITION (a text without tokens
+ * in a vocabulary without an unknown token). *out is all zero on failure, else freed by asc_encoding_free,
+ * before the context ends. */
+ASC_API ASC_MUST_USE asc_status asc_encode(asc_ctx *ctx, const asc_tokenizer *tk, asc_view a,
+                                           const asc_view *b, const asc_tokenize_options *opts,
+                                           asc_encoding *out);
+ASC_API void asc_encoding_free(asc_ctx *ctx, asc_encoding *e);
+
+/* Opens the tokenizer.json of Hugging Face at `path`: the file itself or the folder it is in, whose
+ * tokenizer_config.json then says which token begins and ends a text. End it with asc_tokenizer_destroy.
+ * Errors name the file and the section: NOT_FOUND, INVALID_ARGUMENT, UNIMPLEMENTED (a component that is not
+ * known, by name), RESOURCE_EXHAUSTED. */
+ASC_API ASC_MUST_USE asc_status asc_tokenizer_open(asc_ctx *ctx, const char *path, asc_tokenizer **out);
+
 /* The bytes that a token stands for ("\xC2" for half a character, " Paris" with its space, "<|im_end|>");
  * lives as long as the tokenizer. {NULL, 0} for an id that does not exist. */
 ASC_API asc_view asc_token_piece(const asc_tokenizer *tk, int32_t id);
+/* A token as its file writes it ("\xC4\xA0Paris", "##ing"), where asc_token_piece gives its bytes. */
+ASC_API asc_view asc_token_name(const asc_tokenizer *tk, int32_t id);
 /* ASC_TOKEN_UNUSED for an id that does not exist. */
 ASC_API asc_token_type asc_token_get_type(const asc_tokenizer *tk, int32_t id);
 /* The id of the token that stands for exactly these bytes, or -1. Control tokens are found too and come

@@ -20,6 +20,32 @@ int32_t asc_token_find(const asc_tokenizer *tk, asc_view piece) {
     return id;
 }
 
+asc_view asc_token_name(const asc_tokenizer *tk, int32_t id) {
+    return valid_id(tk, id) ? tk->kind->name(tk, id) : (asc_view){NULL, 0};
+}
+
+asc_status asc_vocab_decode(asc_ctx *ctx, const asc_tokenizer *tk, const int32_t *ids, size_t n, bool special,
+                            asc_strbuf *out) {
+    (void)ctx;
+    bool begins = true; /* a text begins here: one space was put before it */
+    for (size_t i = 0; i < n; i++) {
+        asc_view piece = asc_pieces_at(&tk->pieces, (size_t)ids[i]);
+        asc_token_type type = (asc_token_type)tk->pieces.type[ids[i]];
+        if (type == ASC_TOKEN_CONTROL || type == ASC_TOKEN_UNKNOWN || type == ASC_TOKEN_USER_DEFINED) {
+            if (special || type == ASC_TOKEN_USER_DEFINED) asc_strbuf_addv(out, piece);
+            begins = type == ASC_TOKEN_CONTROL; /* the others are part of the text around them */
+            continue;
+        }
+        if (begins && tk->info.add_space_prefix && piece.len > 0 && piece.ptr[0] == ' ') {
+            piece.ptr++;
+            piece.len--;
+        }
+        asc_strbuf_addv(out, piece);
+        begins = false;
+    }
+    return asc_strbuf_status(out);
+}
+
 asc_status asc_detokenize(asc_ctx *ctx, const asc_tokenizer *tk, const int32_t *ids, size_t n, bool special,
                           char **out, size_t *out_len) {
     asc_strbuf b;
@@ -33,23 +59,8 @@ asc_status asc_detokenize(asc_ctx *ctx, const asc_tokenizer *tk, const int32_t *
     }
     asc_strbuf_init(&b, ctx);
     asc_strbuf_adds(&b, "");
-    bool begins = true; /* a text begins here: one space was put before it */
-    for (size_t i = 0; i < n; i++) {
-        asc_view piece = asc_pieces_at(&tk->pieces, (size_t)ids[i]);
-        asc_token_type type = (asc_token_type)tk->pieces.type[ids[i]];
-        if (type == ASC_TOKEN_CONTROL || type == ASC_TOKEN_UNKNOWN || type == ASC_TOKEN_USER_DEFINED) {
-            if (special || type == ASC_TOKEN_USER_DEFINED) asc_strbuf_addv(&b, piece);
-            begins = type == ASC_TOKEN_CONTROL; /* the others are part of the text around them */
-            continue;
-        }
-        if (begins && tk->info.add_space_prefix && piece.len > 0 && piece.ptr[0] == ' ') {
-            piece.ptr++;
-            piece.len--;
-        }
-        asc_strbuf_addv(&b, piece);
-        begins = false;
-    }
-    asc_status st = asc_strbuf_status(&b);
+    asc_status st = tk->kind->decode(ctx, tk, ids, n, special, &b);
+    if (st == ASC_OK) st = asc_strbuf_status(&b);
     if (st == ASC_OK) {
         *out = asc_strbuf_take(&b, out_len);
         if (*out == NULL) st = ASC_RESOURCE_EXHAUSTED;

@@ -96,6 +96,13 @@ void asc_merge_table_add(asc_merge_table *t, asc_merge m) {
     t->slots[i] = m;
 }
 
+void asc_merge_table_set(asc_merge_table *t, asc_merge m) {
+    size_t i = pair_hash(m.left, m.right) & t->mask;
+    while (t->slots[i].left >= 0 && (t->slots[i].left != m.left || t->slots[i].right != m.right))
+        i = (i + 1) & t->mask;
+    t->slots[i] = m;
+}
+
 const asc_merge *asc_merge_table_find(const asc_merge_table *t, int32_t left, int32_t right) {
     size_t i = pair_hash(left, right) & t->mask;
     for (; t->slots[i].left >= 0; i = (i + 1) & t->mask) {

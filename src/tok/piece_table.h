@@ -56,6 +56,7 @@ typedef struct asc_merge_table {
 ASC_MUST_USE asc_status asc_merge_table_init(asc_ctx *ctx, asc_merge_table *t, size_t n_merges);
 void asc_merge_table_deinit(asc_ctx *ctx, asc_merge_table *t);
 void asc_merge_table_add(asc_merge_table *t, asc_merge m); /* the first of equal pairs stays */
+void asc_merge_table_set(asc_merge_table *t, asc_merge m); /* the last of equal pairs stays */
 const asc_merge *asc_merge_table_find(const asc_merge_table *t, int32_t left, int32_t right); /* or NULL */
 
 #endif

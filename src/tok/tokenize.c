@@ -101,15 +101,53 @@ done:
     return st;
 }
 
-asc_status asc_tokenize(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text,
-                        const asc_tokenize_options *opts, asc_token **out, size_t *out_n) {
+static asc_status tokenize(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text,
+                           const asc_tokenize_options *o, asc_token_list *list) {
+    job j = {.ctx = ctx, .tk = tk, .text = text, .opts = *o};
+    asc_status st = run(&j);
+    asc_merge_scratch_deinit(ctx, &j.scratch);
+    *list = j.list;
+    return st;
+}
+
+static asc_status encode(asc_ctx *ctx, const asc_tokenizer *tk, asc_view a, const asc_view *b,
+                         const asc_tokenize_options *o, asc_encoding *out) {
     asc_status st = ASC_OK;
-    job j = {.ctx = ctx, .tk = tk, .text = text};
-    *out = NULL;
-    *out_n = 0;
+    asc_token_list list = {0};
+    if (b != NULL) {
+        ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "a vocabulary of kind '%s' has no form for a pair of texts",
+                 tk->info.model);
+        asc_hint(ctx, "a tokenizer.json of an encoder has one");
+        return ASC_UNIMPLEMENTED;
+    }
+    ASC_TRY(tokenize(ctx, tk, a, o, &list));
+    ASC_TRY(asc_encoding_alloc(ctx, list.n, 0, out));
+    for (size_t i = 0; i < list.n; i++) {
+        asc_token t = list.v[i];
+        bool added = t.start == t.end && asc_token_get_type(tk, t.id) == ASC_TOKEN_CONTROL;
+        out->ids[i] = t.id;
+        out->spans[i] = added ? (asc_span){0, 0} : (asc_span){t.start, t.end};
+        out->special[i] = added;
+        out->sequence[i] = added ? -1 : 0;
+        out->names[i] = asc_token_piece(tk, t.id);
+    }
+done:
+    asc_free(ctx, list.v);
+    return st;
+}
+
+static asc_view name(const asc_tokenizer *tk, int32_t id) { return asc_pieces_at(&tk->pieces, (size_t)id); }
+static void destroy(asc_tokenizer *tk) { (void)tk; }
+
+const asc_tokenizer_kind asc_vocab_kind = {tokenize, asc_vocab_decode, encode, name, destroy};
+
+/* Checks what every kind must have checked. */
+static asc_status check(asc_ctx *ctx, asc_view text, const asc_tokenize_options *opts,
+                        asc_tokenize_options *out) {
+    *out = (asc_tokenize_options){0};
     if (opts != NULL) {
         size_t known = opts->struct_size < sizeof *opts ? opts->struct_size : sizeof *opts;
-        memcpy(&j.opts, opts, known);
+        memcpy(out, opts, known);
     }
     if (tk->no_text != NULL && text.len > 0) {
         ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "texts cannot be read: %s", tk->no_text);
@@ -119,15 +157,66 @@ asc_status asc_tokenize(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text,
         return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "the text has %zu bytes, more than %d", text.len,
                         ASC_TOK_MAX_TEXT);
     }
-    ASC_TRY(check_plain(ctx, &j.opts, text.len));
-    ASC_TRY(run(&j));
-    *out = j.list.v;
-    *out_n = j.list.n;
-    j.list.v = NULL;
+    return check_plain(ctx, out, text.len);
+}
+
+asc_status asc_tokenize(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text,
+                        const asc_tokenize_options *opts, asc_token **out, size_t *out_n) {
+    asc_status st = ASC_OK;
+    asc_tokenize_options o;
+    asc_token_list list = {0};
+    *out = NULL;
+    *out_n = 0;
+    ASC_TRY(check(ctx, text, opts, &o));
+    ASC_TRY(tk->kind->tokenize(ctx, tk, text, &o, &list));
+    *out = list.v;
+    *out_n = list.n;
+    list.v = NULL;
 done:
-    asc_merge_scratch_deinit(ctx, &j.scratch);
-    asc_free(ctx, j.list.v);
+    asc_free(ctx, list.v);
     return st;
+}
+
+asc_status asc_encode(asc_ctx *ctx, const asc_tokenizer *tk, asc_view a, const asc_view *b,
+                      const asc_tokenize_options *opts, asc_encoding *out) {
+    asc_status st = ASC_OK;
+    asc_tokenize_options o;
+    *out = (asc_encoding){0};
+    if (b != NULL) ASC_TRY(check(ctx, *b, opts, &o));
+    ASC_TRY(check(ctx, a, opts, &o));
+    if (b != NULL && o.n_plain > 0)
+        ASC_TRY(ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "plain spans are for single texts, not for a pair"));
+    st = tk->kind->encode(ctx, tk, a, b, &o, out);
+    if (st != ASC_OK) asc_encoding_free(ctx, out);
+done:
+    return st;
+}
+
+asc_status asc_encoding_alloc(asc_ctx *ctx, size_t n, size_t text_bytes, asc_encoding *e) {
+    *e = (asc_encoding){.n = n};
+    e->ids = asc_calloc(ctx, ASC_MEM_TOKENIZER, n + 1, sizeof *e->ids);
+    e->spans = asc_calloc(ctx, ASC_MEM_TOKENIZER, n + 1, sizeof *e->spans);
+    e->special = asc_calloc(ctx, ASC_MEM_TOKENIZER, n + 1, sizeof *e->special);
+    e->type_ids = asc_calloc(ctx, ASC_MEM_TOKENIZER, n + 1, sizeof *e->type_ids);
+    e->sequence = asc_calloc(ctx, ASC_MEM_TOKENIZER, n + 1, sizeof *e->sequence);
+    e->names = asc_calloc(ctx, ASC_MEM_TOKENIZER, n + 1, sizeof *e->names);
+    e->text = asc_calloc(ctx, ASC_MEM_TOKENIZER, text_bytes + 1, 1);
+    bool ok = e->ids != NULL && e->spans != NULL && e->special != NULL && e->type_ids != NULL &&
+              e->sequence != NULL && e->names != NULL && e->text != NULL;
+    if (ok) return ASC_OK;
+    asc_encoding_free(ctx, e);
+    return ASC_RESOURCE_EXHAUSTED;
+}
+
+void asc_encoding_free(asc_ctx *ctx, asc_encoding *e) {
+    asc_free(ctx, e->ids);
+    asc_free(ctx, e->spans);
+    asc_free(ctx, e->special);
+    asc_free(ctx, e->type_ids);
+    asc_free(ctx, e->sequence);
+    asc_free(ctx, e->names);
+    asc_free(ctx, e->text);
+    *e = (asc_encoding){0};
 }
 
 void asc_tokens_free(asc_ctx *ctx, void *tokens_or_text) { asc_free(ctx, tokens_or_text); }

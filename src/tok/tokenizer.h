@@ -7,11 +7,34 @@
 #include "piece_table.h"
 #include "pretok.h"
 #include "special_match.h"
+#include "strbuf.h"
 #include "view.h"
 #include "vocab.h"
 
+struct asc_token_list;
+
+/* How a tokenizer works inside: one of these for each kind of source. Arguments have been checked. */
+typedef struct asc_tokenizer_kind {
+    /* The tokens of a text; their ranges tile it (ascribe/tokens.h). */
+    asc_status (*tokenize)(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text,
+                           const asc_tokenize_options *o, struct asc_token_list *list);
+    /* Appends the text of ids, which exist. */
+    asc_status (*decode)(asc_ctx *ctx, const asc_tokenizer *tk, const int32_t *ids, size_t n, bool special,
+                         asc_strbuf *out);
+    /* One text or (b not NULL) a pair, with all that is known of each token. */
+    asc_status (*encode)(asc_ctx *ctx, const asc_tokenizer *tk, asc_view a, const asc_view *b,
+                         const asc_tokenize_options *o, asc_encoding *out);
+    asc_view (*name)(const asc_tokenizer *tk, int32_t id); /* as the file writes it; the id exists */
+    void (*destroy)(asc_tokenizer *tk);                    /* what only this kind has */
+} asc_tokenizer_kind;
+
+/* Vocabularies of vocab.h: GGUF files. */
+extern const asc_tokenizer_kind asc_vocab_kind;
+
 struct asc_tokenizer {
     asc_ctx *ctx; /* where it was made; for its memory only */
+    const asc_tokenizer_kind *kind;
+    struct asc_json_tokenizer *json; /* the stages of a tokenizer.json; NULL for other kinds */
     asc_tokenizer_info info;
     char *pre_name;         /* owned, behind info.pre */
     bool spm;               /* score-driven merging; otherwise byte-level BPE */
@@ -32,6 +55,11 @@ typedef struct asc_token_list {
 } asc_token_list;
 
 ASC_MUST_USE asc_status asc_token_list_add(asc_ctx *ctx, asc_token_list *list, int32_t id, size_t start);
+
+asc_status asc_vocab_decode(asc_ctx *ctx, const asc_tokenizer *tk, const int32_t *ids, size_t n, bool special,
+                            asc_strbuf *out);
+/* Memory of an encoding of n tokens; text_bytes is for the strings of the tokens. */
+ASC_MUST_USE asc_status asc_encoding_alloc(asc_ctx *ctx, size_t n, size_t text_bytes, asc_encoding *e);
 
 struct asc_merge_scratch;
 

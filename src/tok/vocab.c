@@ -253,6 +253,7 @@ static void load_info(asc_ctx *ctx, asc_tokenizer *tk, const asc_vocab_spec *s) 
     asc_tokenizer_info *f = &tk->info;
     const uint8_t *type = tk->pieces.type;
     f->n_vocab = tk->pieces.n;
+    f->mask = f->cls = f->sep = -1;
     f->bos = checked_id(ctx, tk, "bos_token_id", s->bos);
     f->eos = checked_id(ctx, tk, "eos_token_id", s->eos);
     f->eot = checked_id(ctx, tk, "eot_token_id", s->eot);
@@ -277,6 +278,7 @@ asc_status asc_tokenizer_create(asc_ctx *ctx, const asc_vocab_spec *spec, asc_to
     asc_tokenizer *tk = asc_calloc(ctx, ASC_MEM_TOKENIZER, 1, sizeof *tk);
     if (tk == NULL) return ASC_RESOURCE_EXHAUSTED;
     tk->ctx = ctx;
+    tk->kind = &asc_vocab_kind;
     asc_byte_alphabet_init(&alphabet);
     ASC_TRY(choose_kind(ctx, tk, spec));
     ASC_TRY(check_counts(ctx, tk, spec));
@@ -298,6 +300,7 @@ done:
 void asc_tokenizer_destroy(asc_tokenizer *tk) {
     if (tk == NULL) return;
     asc_ctx *ctx = tk->ctx;
+    tk->kind->destroy(tk);
     asc_pieces_deinit(ctx, &tk->pieces);
     asc_merge_table_deinit(ctx, &tk->merges);
     asc_special_set_deinit(ctx, &tk->specials);

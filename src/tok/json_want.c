@@ -1,0 +1,110 @@
+/* json_want.c - see json_want.h. */
+#include "json_want.h"
+
+const char *asc_want_type_name(const asc_json *j) {
+    switch (asc_json_typeof(j)) {
+    case ASC_JSON_NULL:
+        return "null";
+    case ASC_JSON_BOOL:
+        return "true or false";
+    case ASC_JSON_INT:
+    case ASC_JSON_REAL:
+        return "a number";
+    case ASC_JSON_STRING:
+        return "a string";
+    case ASC_JSON_ARRAY:
+        return "a list";
+    case ASC_JSON_OBJECT:
+        break;
+    }
+    return "an object";
+}
+
+static asc_status wrong(asc_ctx *ctx, const asc_json *j, const char *key, const char *where,
+                        const char *want) {
+    if (asc_json_typeof(j) == ASC_JSON_NULL)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: \"%s\" is missing; it is %s", where, key, want);
+    return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: \"%s\" is %s, not %s", where, key, asc_want_type_name(j),
+                    want);
+}
+
+asc_status asc_want_object(asc_ctx *ctx, const asc_json *j, const char *where) {
+    if (asc_json_typeof(j) == ASC_JSON_OBJECT) return ASC_OK;
+    return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s is %s, not an object", where, asc_want_type_name(j));
+}
+
+asc_status asc_want_list(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
+                         const asc_json **out) {
+    *out = asc_json_get(obj, key);
+    return asc_json_typeof(*out) == ASC_JSON_ARRAY ? ASC_OK : wrong(ctx, *out, key, where, "a list");
+}
+
+asc_status asc_want_type(asc_ctx *ctx, const asc_json *j, const char *where, asc_view *out) {
+    asc_status st = asc_want_object(ctx, j, where);
+    return st == ASC_OK ? asc_want_str(ctx, j, "type", where, out) : st;
+}
+
+asc_status asc_want_str(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
+                        asc_view *out) {
+    const asc_json *j = asc_json_get(obj, key);
+    *out = asc_json_str(j);
+    return out->ptr != NULL ? ASC_OK : wrong(ctx, j, key, where, "a string");
+}
+
+asc_status asc_want_str_or(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
+                           asc_view *out) {
+    *out = (asc_view){NULL, 0};
+    if (asc_json_typeof(asc_json_get(obj, key)) == ASC_JSON_NULL) return ASC_OK;
+    return asc_want_str(ctx, obj, key, where, out);
+}
+
+asc_status asc_want_bool(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where, bool fallback,
+                         bool *out) {
+    const asc_json *j = asc_json_get(obj, key);
+    *out = asc_json_bool(j, fallback);
+    asc_json_type t = asc_json_typeof(j);
+    return t == ASC_JSON_NULL || t == ASC_JSON_BOOL ? ASC_OK : wrong(ctx, j, key, where, "true or false");
+}
+
+asc_status asc_want_int(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where, int64_t lo,
+                        int64_t hi, int64_t fallback, int64_t *out) {
+    const asc_json *j = asc_json_get(obj, key);
+    *out = fallback;
+    if (asc_json_typeof(j) == ASC_JSON_NULL && fallback >= lo) return ASC_OK;
+    if (asc_json_typeof(j) != ASC_JSON_INT) return wrong(ctx, j, key, where, "a whole number");
+    *out = asc_json_int(j, fallback);
+    if (*out >= lo && *out <= hi) return ASC_OK;
+    return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: \"%s\" is %lld, not from %lld to %lld", where, key,
+                    (long long)*out, (long long)lo, (long long)hi);
+}
+
+asc_status asc_want_unknown(asc_ctx *ctx, const char *where, asc_view type, const char *known) {
+    asc_view cut = asc_view_cut(type, 64);
+    ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "%s: type '" ASC_VIEW_FMT "' is not known", where, ASC_VIEW_ARG(cut));
+    asc_hint(ctx, "known are %s", known);
+    return ASC_UNIMPLEMENTED;
+}
+
+asc_status asc_want_pattern(asc_ctx *ctx, const asc_json *obj, const char *where, asc_view *text,
+                            bool *regex) {
+    const asc_json *p = asc_json_get(obj, "pattern");
+    if (asc_json_typeof(p) == ASC_JSON_OBJECT) {
+        *text = asc_json_str(asc_json_get(p, "String"));
+        *regex = false;
+        if (text->ptr != NULL) return ASC_OK;
+        *text = asc_json_str(asc_json_get(p, "Regex"));
+        *regex = true;
+        if (text->ptr != NULL) return ASC_OK;
+    }
+    return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                    "%s: \"pattern\" is neither {\"String\": ...} nor {\"Regex\": ...}", where);
+}
+
+asc_status asc_want_char(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
+                         asc_view *out) {
+    uint32_t cp;
+    asc_status st = asc_want_str(ctx, obj, key, where, out);
+    if (st != ASC_OK) return st;
+    if (out->len > 0 && asc_utf8_decode(out->ptr, out->len, &cp, NULL) == out->len) return ASC_OK;
+    return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: \"%s\" is not a single character", where, key);
+}

@@ -1,0 +1,39 @@
+/* json_want.h - fields of a tokenizer file, checked: each call names the section and the key when something
+ * is missing or of another type. */
+#ifndef ASC_JSON_WANT_H
+#define ASC_JSON_WANT_H
+
+#include "json.h"
+#include "view.h"
+
+/* Sections inside sections; a file that goes deeper is refused. */
+enum { ASC_WANT_MAX_DEPTH = 32 };
+
+/* "null", "a number", ... for messages. */
+const char *asc_want_type_name(const asc_json *j);
+ASC_MUST_USE asc_status asc_want_object(asc_ctx *ctx, const asc_json *j, const char *where);
+ASC_MUST_USE asc_status asc_want_list(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
+                                      const asc_json **out);
+/* The "type" of a component. */
+ASC_MUST_USE asc_status asc_want_type(asc_ctx *ctx, const asc_json *j, const char *where, asc_view *out);
+ASC_MUST_USE asc_status asc_want_str(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
+                                     asc_view *out);
+/* Absent or null: {NULL, 0}. */
+ASC_MUST_USE asc_status asc_want_str_or(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
+                                        asc_view *out);
+/* Absent or null: fallback. */
+ASC_MUST_USE asc_status asc_want_bool(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
+                                      bool fallback, bool *out);
+/* fallback < lo: the key must be there. */
+ASC_MUST_USE asc_status asc_want_int(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
+                                     int64_t lo, int64_t hi, int64_t fallback, int64_t *out);
+/* UNIMPLEMENTED: "where: type 'X' is not known", with the known ones as a hint. */
+asc_status asc_want_unknown(asc_ctx *ctx, const char *where, asc_view type, const char *known);
+/* {"String": ...} or {"Regex": ...}. */
+ASC_MUST_USE asc_status asc_want_pattern(asc_ctx *ctx, const asc_json *obj, const char *where, asc_view *text,
+                                         bool *regex);
+/* A string that is one character. */
+ASC_MUST_USE asc_status asc_want_char(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
+                                      asc_view *out);
+
+#endif

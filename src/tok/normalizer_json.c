@@ -1,0 +1,106 @@
+/* normalizer_json.c - reads the "normalizer" section of a tokenizer file. */
+#include "json_want.h"
+#include "normalizer.h"
+
+static const char where[] = "normalizer";
+static const char known[] =
+    "NFC, NFD, NFKC, NFKD, Lowercase, Strip, StripAccents, BertNormalizer, Replace, Prepend, "
+    "ByteLevel, Nmt, Precompiled, Sequence";
+
+static const struct {
+    const char *type;
+    asc_norm_kind kind;
+} types[] = {{"NFD", ASC_NORM_NFD},
+             {"NFKD", ASC_NORM_NFKD},
+             {"NFC", ASC_NORM_NFC},
+             {"NFKC", ASC_NORM_NFKC},
+             {"Lowercase", ASC_NORM_LOWERCASE},
+             {"Strip", ASC_NORM_STRIP},
+             {"StripAccents", ASC_NORM_STRIP_ACCENTS},
+             {"BertNormalizer", ASC_NORM_BERT},
+             {"Replace", ASC_NORM_REPLACE},
+             {"Prepend", ASC_NORM_PREPEND},
+             {"ByteLevel", ASC_NORM_BYTE_LEVEL},
+             {"Nmt", ASC_NORM_NMT},
+             {"Precompiled", ASC_NORM_PRECOMPILED}};
+
+static asc_status keep_text(asc_ctx *ctx, asc_norm_step *s, asc_view text) {
+    s->text = asc_strdup_view(ctx, ASC_MEM_TOKENIZER, text);
+    s->text_len = text.len;
+    return s->text != NULL ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
+}
+
+static asc_status fill(asc_ctx *ctx, asc_norm_step *s, const asc_json *j) {
+    asc_status st = ASC_OK;
+    asc_view text;
+    bool regex;
+    switch (s->kind) {
+    case ASC_NORM_STRIP:
+        ASC_TRY(asc_want_bool(ctx, j, "strip_left", where, true, &s->left));
+        ASC_TRY(asc_want_bool(ctx, j, "strip_right", where, true, &s->right));
+        break;
+    case ASC_NORM_BERT:
+        ASC_TRY(asc_want_bool(ctx, j, "clean_text", where, true, &s->clean_text));
+        ASC_TRY(asc_want_bool(ctx, j, "handle_chinese_chars", where, true, &s->chinese));
+        ASC_TRY(asc_want_bool(ctx, j, "lowercase", where, true, &s->lowercase));
+        ASC_TRY(asc_want_bool(ctx, j, "strip_accents", where, s->lowercase, &s->strip_accents));
+        break;
+    case ASC_NORM_REPLACE:
+        ASC_TRY(asc_want_pattern(ctx, j, where, &text, &regex));
+        ASC_TRY(asc_pattern_create(ctx, text, regex, &s->pattern));
+        ASC_TRY(asc_want_str(ctx, j, "content", where, &text));
+        ASC_TRY(keep_text(ctx, s, text));
+        break;
+    case ASC_NORM_PREPEND:
+        ASC_TRY(asc_want_str(ctx, j, "prepend", where, &text));
+        ASC_TRY(keep_text(ctx, s, text));
+        break;
+    case ASC_NORM_PRECOMPILED:
+        ASC_TRY(asc_want_str(ctx, j, "precompiled_charsmap", where, &text));
+        ASC_TRY(asc_charsmap_init(ctx, &s->map, text));
+        break;
+    default:
+        break;
+    }
+done:
+    return st;
+}
+
+static asc_status add(asc_ctx *ctx, asc_normalizer *n, const asc_json *j, int depth) {
+    asc_status st = ASC_OK;
+    asc_view type;
+    const asc_json *list;
+    if (depth > ASC_WANT_MAX_DEPTH)
+        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "%s: more than %d sequences in each other", where,
+                        ASC_WANT_MAX_DEPTH);
+    ASC_TRY(asc_want_type(ctx, j, where, &type));
+    if (asc_view_eqs(type, "Sequence")) {
+        ASC_TRY(asc_want_list(ctx, j, "normalizers", where, &list));
+        for (size_t i = 0; i < asc_json_len(list); i++) ASC_TRY(add(ctx, n, asc_json_at(list, i), depth + 1));
+        return ASC_OK;
+    }
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (!asc_view_eqs(type, types[i].type)) continue;
+        ASC_TRY(asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&n->v, &n->cap, n->n + 1, sizeof *n->v));
+        n->v[n->n] = (asc_norm_step){.kind = types[i].kind};
+        return fill(ctx, &n->v[n->n++], j);
+    }
+    st = asc_want_unknown(ctx, where, type, known);
+done:
+    return st;
+}
+
+asc_status asc_normalizer_init(asc_ctx *ctx, asc_normalizer *n, const asc_json *j) {
+    *n = (asc_normalizer){0};
+    return asc_json_typeof(j) == ASC_JSON_NULL ? ASC_OK : add(ctx, n, j, 0);
+}
+
+void asc_normalizer_deinit(asc_ctx *ctx, asc_normalizer *n) {
+    for (size_t i = 0; i < n->n; i++) {
+        asc_free(ctx, n->v[i].text);
+        asc_pattern_destroy(ctx, n->v[i].pattern);
+        asc_charsmap_deinit(ctx, &n->v[i].map);
+    }
+    asc_free(ctx, n->v);
+    *n = (asc_normalizer){0};
+}

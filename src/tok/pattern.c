@@ -1,0 +1,129 @@
+/* pattern.c - see pattern.h. The only file that knows Oniguruma. */
+#include "pattern.h"
+#include <oniguruma.h>
+
+struct asc_pattern {
+    char *literal; /* a fixed text, when it is not empty */
+    size_t literal_len;
+    regex_t *regex;
+    OnigMatchParam *limits;
+};
+
+static asc_status failed(asc_ctx *ctx, int code, const OnigErrorInfo *info, asc_view pattern) {
+    char words[ONIG_MAX_ERROR_MESSAGE_LEN + 1];
+    bool limit = code == ONIGERR_RETRY_LIMIT_IN_MATCH_OVER || code == ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER ||
+                 code == ONIGERR_MATCH_STACK_LIMIT_OVER || code == ONIGERR_MEMORY;
+    int n = info != NULL ? onig_error_code_to_str((OnigUChar *)words, code, info)
+                         : onig_error_code_to_str((OnigUChar *)words, code);
+    words[n < 0 ? 0 : n] = '\0';
+    if (pattern.ptr == NULL) {
+        ASC_FAIL(ctx, limit ? ASC_RESOURCE_EXHAUSTED : ASC_INTERNAL, "regular expression: %s", words);
+        if (limit) asc_hint(ctx, "the tokenizer's pattern takes too many steps on this text");
+        return limit ? ASC_RESOURCE_EXHAUSTED : ASC_INTERNAL;
+    }
+    asc_view cut = asc_view_cut(pattern, 60);
+    return ASC_FAIL(ctx, limit ? ASC_RESOURCE_EXHAUSTED : ASC_INVALID_ARGUMENT,
+                    "regular expression '" ASC_VIEW_FMT "': %s", ASC_VIEW_ARG(cut), words);
+}
+
+asc_status asc_pattern_create(asc_ctx *ctx, asc_view text, bool regex, asc_pattern **out) {
+    asc_status st = ASC_OK;
+    *out = NULL;
+    if (text.len > ASC_PATTERN_MAX) {
+        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "a pattern of %zu bytes, more than %d", text.len,
+                        ASC_PATTERN_MAX);
+    }
+    asc_pattern *p = asc_calloc(ctx, ASC_MEM_TOKENIZER, 1, sizeof *p);
+    if (p == NULL) return ASC_RESOURCE_EXHAUSTED;
+    if (!regex && text.len > 0) {
+        p->literal = asc_strdup_view(ctx, ASC_MEM_TOKENIZER, text);
+        p->literal_len = text.len;
+        if (p->literal == NULL) ASC_TRY(ASC_RESOURCE_EXHAUSTED);
+    } else { /* an empty text matches everywhere, as an empty expression does */
+        OnigErrorInfo info = {0};
+        OnigEncoding utf8 = ONIG_ENCODING_UTF8;
+        const OnigUChar *begin = (const OnigUChar *)(text.ptr != NULL ? text.ptr : "");
+        onig_initialize(&utf8, 1);
+        int rc =
+            onig_new(&p->regex, begin, begin + text.len, ONIG_OPTION_NONE, utf8, ONIG_SYNTAX_DEFAULT, &info);
+        if (rc != ONIG_NORMAL) {
+            p->regex = NULL;
+            ASC_TRY(failed(ctx, rc, &info, text));
+        }
+        p->limits = onig_new_match_param();
+        if (p->limits == NULL) ASC_TRY(ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "out of memory"));
+        onig_initialize_match_param(p->limits);
+        onig_set_retry_limit_in_match_of_match_param(p->limits, ASC_PATTERN_MAX_RETRIES);
+        onig_set_retry_limit_in_search_of_match_param(p->limits, ASC_PATTERN_MAX_SEARCH);
+        onig_set_match_stack_limit_size_of_match_param(p->limits, ASC_PATTERN_MAX_STACK);
+    }
+    *out = p;
+    p = NULL;
+done:
+    asc_pattern_destroy(ctx, p);
+    return st;
+}
+
+void asc_pattern_destroy(asc_ctx *ctx, asc_pattern *p) {
+    if (p == NULL) return;
+    asc_free(ctx, p->literal);
+    if (p->limits != NULL) onig_free_match_param(p->limits);
+    if (p->regex != NULL) onig_free(p->regex);
+    asc_free(ctx, p);
+}
+
+static asc_status add_match(asc_cuts *cuts, size_t *prev, size_t start, size_t end) {
+    asc_status st = ASC_OK;
+    if (*prev != start) ASC_TRY(asc_cuts_add(cuts, *prev, start, false));
+    ASC_TRY(asc_cuts_add(cuts, start, end, true));
+    *prev = end;
+done:
+    return st;
+}
+
+static asc_status cut_literal(const asc_pattern *p, asc_view text, asc_cuts *cuts, size_t *prev) {
+    asc_status st = ASC_OK;
+    for (size_t at = 0; at < text.len;) {
+        const char *hit = memmem(text.ptr + at, text.len - at, p->literal, p->literal_len);
+        if (hit == NULL) break;
+        size_t start = (size_t)(hit - text.ptr);
+        at = start + p->literal_len;
+        ASC_TRY(add_match(cuts, prev, start, at));
+    }
+done:
+    return st;
+}
+
+asc_status asc_pattern_cut(asc_ctx *ctx, const asc_pattern *p, asc_view text, asc_cuts *cuts) {
+    asc_status st = ASC_OK;
+    size_t prev = 0, last = SIZE_MAX; /* where the match before ended */
+    OnigRegion *region = NULL;
+    cuts->n = 0;
+    if (text.len == 0) return asc_cuts_add(cuts, 0, 0, false);
+    if (p->literal != NULL) {
+        ASC_TRY(cut_literal(p, text, cuts, &prev));
+    } else {
+        const OnigUChar *s = (const OnigUChar *)text.ptr, *e = s + text.len;
+        region = onig_region_new();
+        if (region == NULL) ASC_TRY(ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "out of memory"));
+        for (size_t at = 0, steps = 0; at <= text.len; steps++) {
+            if ((steps & 255) == 0) ASC_TRY(asc_poll_cancel(ctx));
+            int rc = onig_search_with_param(p->regex, s, e, s + at, e, region, ONIG_OPTION_NONE, p->limits);
+            if (rc == ONIG_MISMATCH) break;
+            if (rc < 0) ASC_TRY(failed(ctx, rc, NULL, (asc_view){NULL, 0}));
+            size_t start = (size_t)region->beg[0], end = (size_t)region->end[0];
+            if (start == end && last == end) { /* nothing, right behind a match: one character on */
+                uint32_t cp;
+                at += at < text.len ? asc_utf8_decode(text.ptr + at, text.len - at, &cp, NULL) : 1;
+                continue;
+            }
+            at = last = end;
+            if (start < prev) continue; /* \K and look-behind may point back: never twice the same text */
+            ASC_TRY(add_match(cuts, &prev, start, end));
+        }
+    }
+    if (prev != text.len) ASC_TRY(asc_cuts_add(cuts, prev, text.len, false));
+done:
+    if (region != NULL) onig_region_free(region, 1);
+    return st;
+}

@@ -1,0 +1,191 @@
+/* post_processor_json.c - reads the "post_processor" section of a tokenizer file. */
+#include "json_want.h"
+#include "post_processor.h"
+#include "vocab.h"
+
+static const char where[] = "post_processor";
+
+static asc_status add_piece(asc_ctx *ctx, asc_template *t, asc_template_piece x) {
+    asc_status st = asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&t->v, &t->cap, t->n + 1, sizeof *t->v);
+    if (st == ASC_OK) t->v[t->n++] = x;
+    return st;
+}
+
+static asc_status add_token(asc_ctx *ctx, asc_post_processor *p, int64_t id, asc_view name) {
+    asc_status st = ASC_OK;
+    if (id < 0 || id >= ASC_TOK_MAX_TOKENS)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: %lld is no id of a token", where, (long long)id);
+    ASC_TRY(asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&p->tokens, &p->cap_tokens, p->n_tokens + 1,
+                     sizeof *p->tokens));
+    ASC_TRY(
+        asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&p->names, &p->names_cap, p->names_len + name.len + 1, 1));
+    if (name.len > 0) memcpy(p->names + p->names_len, name.ptr, name.len);
+    p->tokens[p->n_tokens++] = (asc_template_token){(int32_t)id, p->names_len, name.len};
+    p->names_len += name.len;
+done:
+    return st;
+}
+
+/* The tokens that special_tokens lists for `id`. */
+static asc_status special(asc_ctx *ctx, asc_post_processor *p, const asc_json *table, asc_view id,
+                          int32_t type_id, asc_template *t) {
+    asc_status st = ASC_OK;
+    asc_view key = {NULL, 0};
+    const asc_json *entry = NULL, *ids, *names;
+    void *iter = NULL;
+    bool found = false;
+    while (!found && asc_json_next(table, &iter, &key, &entry)) found = asc_view_eq(key, id);
+    if (!found) {
+        id = asc_view_cut(id, 64);
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                        "%s: '" ASC_VIEW_FMT "' is in a template, but not in \"special_tokens\"", where,
+                        ASC_VIEW_ARG(id));
+    }
+    ASC_TRY(asc_want_list(ctx, entry, "ids", where, &ids));
+    ASC_TRY(asc_want_list(ctx, entry, "tokens", where, &names));
+    if (asc_json_len(ids) != asc_json_len(names))
+        ASC_TRY(ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: \"ids\" and \"tokens\" differ in length", where));
+    asc_template_piece x = {.sequence = -1, .type_id = type_id, .first = p->n_tokens, .n = asc_json_len(ids)};
+    for (size_t i = 0; i < x.n; i++) {
+        asc_view name = asc_json_str(asc_json_at(names, i));
+        if (name.ptr == NULL)
+            ASC_TRY(ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: a token is not a string", where));
+        ASC_TRY(add_token(ctx, p, asc_json_int(asc_json_at(ids, i), -1), name));
+    }
+    ASC_TRY(add_piece(ctx, t, x));
+done:
+    return st;
+}
+
+static asc_status read_template(asc_ctx *ctx, asc_post_processor *p, const asc_json *j, const char *key,
+                                bool pair, asc_template *t) {
+    asc_status st = ASC_OK;
+    const asc_json *list;
+    bool has[2] = {false, false};
+    ASC_TRY(asc_want_list(ctx, j, key, where, &list));
+    for (size_t i = 0; i < asc_json_len(list); i++) {
+        const asc_json *x = asc_json_at(list, i), *seq = asc_json_get(x, "Sequence");
+        const asc_json *tok = asc_json_get(x, "SpecialToken"), *body = seq != NULL ? seq : tok;
+        asc_view id;
+        int64_t type_id;
+        if (body == NULL)
+            ASC_TRY(ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                             "%s: \"%s\"[%zu] is neither a Sequence nor a SpecialToken", where, key, i));
+        ASC_TRY(asc_want_str(ctx, body, "id", where, &id));
+        ASC_TRY(asc_want_int(ctx, body, "type_id", where, 0, INT32_MAX, -1, &type_id));
+        if (tok != NULL && seq == NULL) {
+            ASC_TRY(special(ctx, p, asc_json_get(j, "special_tokens"), id, (int32_t)type_id, t));
+            continue;
+        }
+        int which = asc_view_eqs(id, "A") ? 0 : asc_view_eqs(id, "B") ? 1 : -1;
+        if (which < 0 || (which == 1 && !pair))
+            ASC_TRY(ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: \"%s\"[%zu] is a text that is not there", where,
+                             key, i));
+        has[which] = true;
+        ASC_TRY(add_piece(ctx, t, (asc_template_piece){.sequence = which, .type_id = (int32_t)type_id}));
+    }
+    if (pair && !(has[0] && has[1]) && asc_json_len(list) > 0)
+        ASC_TRY(ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: \"pair\" does not use both texts", where));
+done:
+    return st;
+}
+
+/* ["[SEP]", 102] */
+static asc_status named(asc_ctx *ctx, asc_post_processor *p, const asc_json *j, const char *key) {
+    const asc_json *v = asc_json_get(j, key);
+    asc_view name = asc_json_str(asc_json_at(v, 0));
+    if (asc_json_len(v) != 2 || name.ptr == NULL || asc_json_typeof(asc_json_at(v, 1)) != ASC_JSON_INT)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: \"%s\" is not [\"token\", id]", where, key);
+    return add_token(ctx, p, asc_json_int(asc_json_at(v, 1), -1), name);
+}
+
+/* cls A sep, and for a pair B sep (BERT) or sep B sep (RoBERTa, all of type 0). */
+static asc_status read_fixed(asc_ctx *ctx, asc_post_processor *p, const asc_json *j, bool roberta) {
+    asc_status st = ASC_OK;
+    asc_template_piece cls = {.sequence = -1, .first = 0, .n = 1}, sep = {.sequence = -1, .first = 1, .n = 1};
+    asc_template_piece a = {.sequence = 0}, b = {.sequence = 1, .type_id = !roberta};
+    ASC_TRY(named(ctx, p, j, "cls"));
+    ASC_TRY(named(ctx, p, j, "sep"));
+    ASC_TRY(add_piece(ctx, &p->single, cls));
+    ASC_TRY(add_piece(ctx, &p->single, a));
+    ASC_TRY(add_piece(ctx, &p->single, sep));
+    ASC_TRY(add_piece(ctx, &p->pair, cls));
+    ASC_TRY(add_piece(ctx, &p->pair, a));
+    ASC_TRY(add_piece(ctx, &p->pair, sep));
+    if (roberta) ASC_TRY(add_piece(ctx, &p->pair, sep));
+    ASC_TRY(add_piece(ctx, &p->pair, b));
+    sep.type_id = b.type_id;
+    ASC_TRY(add_piece(ctx, &p->pair, sep));
+done:
+    return st;
+}
+
+static asc_status read_trim(asc_ctx *ctx, asc_post_processor *p, const asc_json *j) {
+    asc_status st = ASC_OK;
+    bool trim, space;
+    ASC_TRY(asc_want_bool(ctx, j, "trim_offsets", where, true, &trim));
+    ASC_TRY(asc_want_bool(ctx, j, "add_prefix_space", where, true, &space));
+    if (!trim) return ASC_OK;
+    if (p->n_trims == sizeof p->trim / sizeof *p->trim)
+        return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "%s: more than %zu steps that trim", where, p->n_trims);
+    p->trim[p->n_trims++] = space;
+done:
+    return st;
+}
+
+static asc_status add(asc_ctx *ctx, asc_post_processor *p, const asc_json *j, int depth) {
+    asc_status st = ASC_OK;
+    asc_view type;
+    const asc_json *list;
+    if (depth > ASC_WANT_MAX_DEPTH)
+        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "%s: more than %d sequences in each other", where,
+                        ASC_WANT_MAX_DEPTH);
+    ASC_TRY(asc_want_type(ctx, j, where, &type));
+    if (asc_view_eqs(type, "Sequence")) {
+        ASC_TRY(asc_want_list(ctx, j, "processors", where, &list));
+        for (size_t i = 0; i < asc_json_len(list); i++) ASC_TRY(add(ctx, p, asc_json_at(list, i), depth + 1));
+        return ASC_OK;
+    }
+    if (asc_view_eqs(type, "ByteLevel")) return read_trim(ctx, p, j);
+    bool bert = asc_view_eqs(type, "BertProcessing"), roberta = asc_view_eqs(type, "RobertaProcessing");
+    if (!bert && !roberta && !asc_view_eqs(type, "TemplateProcessing"))
+        return asc_want_unknown(ctx, where, type,
+                                "TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel, Sequence");
+    if (p->has_template)
+        return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "%s: two steps of a sequence both add special tokens", where);
+    p->has_template = true;
+    if (roberta) ASC_TRY(read_trim(ctx, p, j));
+    if (bert || roberta) return read_fixed(ctx, p, j, roberta);
+    ASC_TRY(read_template(ctx, p, j, "single", false, &p->single));
+    ASC_TRY(read_template(ctx, p, j, "pair", true, &p->pair));
+done:
+    return st;
+}
+
+asc_status asc_post_processor_init(asc_ctx *ctx, asc_post_processor *p, const asc_json *j) {
+    asc_status st = ASC_OK;
+    *p = (asc_post_processor){0};
+    if (asc_json_typeof(j) != ASC_JSON_NULL) ASC_TRY(add(ctx, p, j, 0));
+    if (p->has_template) return ASC_OK;
+    ASC_TRY(add_piece(ctx, &p->single, (asc_template_piece){.sequence = 0}));
+    ASC_TRY(add_piece(ctx, &p->pair, (asc_template_piece){.sequence = 0}));
+    ASC_TRY(add_piece(ctx, &p->pair, (asc_template_piece){.sequence = 1, .type_id = 1}));
+done:
+    return st;
+}
+
+void asc_post_processor_deinit(asc_ctx *ctx, asc_post_processor *p) {
+    asc_free(ctx, p->single.v);
+    asc_free(ctx, p->pair.v);
+    asc_free(ctx, p->tokens);
+    asc_free(ctx, p->names);
+    *p = (asc_post_processor){0};
+}
+
+int32_t asc_post_processor_max_id(const asc_post_processor *p) {
+    int32_t most = -1;
+    for (size_t i = 0; i < p->n_tokens; i++) {
+        if (p->tokens[i].id > most) most = p->tokens[i].id;
+    }
+    return most;
+}
