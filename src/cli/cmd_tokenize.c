@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void table(asc_text *t, const asc_tokenizer *tk, const asc_token *tokens, size_t n) {
     asc_text_addf(t, "%8s  %-13s  %s\n", "id", "bytes", "piece");
@@ -86,9 +87,19 @@ static int from_ids(cli *c, const asc_tokenizer *tk, const cli_prompt *p) {
     return rc;
 }
 
+/* Whether the operand is a tokenizer.json or a folder with one: then no model need be opened. */
+static bool has_tokenizer_json(const char *path) {
+    char file[4096];
+    size_t n = strlen(path);
+    if (n > 5 && strcmp(path + n - 5, ".json") == 0) return true;
+    int k = snprintf(file, sizeof file, "%s/tokenizer.json", path);
+    return k > 0 && (size_t)k < sizeof file && access(file, R_OK) == 0;
+}
+
 int cmd_tokenize(cli *c) {
     cli_prompt p = {0};
     asc_model *m = NULL;
+    asc_tokenizer *own = NULL;
     asc_chat_prompt chat = {0};
     asc_token *tokens = NULL;
     size_t n = 0;
@@ -97,9 +108,15 @@ int cmd_tokenize(cli *c) {
     if (rc != EXIT_DONE) return rc;
     if (cli_wants_json(c)) rc = cli_check_output(c, OPT_JSON);
     if (rc == EXIT_DONE) rc = cli_prompt_read(c, &p);
-    if (rc == EXIT_DONE) rc = cli_open_model(c, &m);
     if (rc != EXIT_DONE) goto done;
-    const asc_tokenizer *tk = asc_model_tokenizer(m);
+    if (p.messages == NULL && has_tokenizer_json(c->operand[0])) {
+        st = asc_tokenizer_open(c->ctx, c->operand[0], &own);
+        if (st != ASC_OK) rc = cli_error(c, st);
+    } else {
+        rc = cli_open_model(c, &m);
+    }
+    if (rc != EXIT_DONE) goto done;
+    const asc_tokenizer *tk = own != NULL ? own : asc_model_tokenizer(m);
     if (cli_has(c, OPT_DECODE)) {
         rc = decode(c, tk, &p);
     } else if (p.ids != NULL) {
@@ -117,6 +134,7 @@ done:
     asc_tokens_free(c->ctx, tokens);
     asc_chat_prompt_free(c->ctx, &chat);
     asc_model_close(m);
+    asc_tokenizer_destroy(own);
     cli_prompt_free(c, &p);
     return rc;
 }

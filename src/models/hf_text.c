@@ -1,6 +1,8 @@
 /* hf_text.c - see hf_text.h. */
 #include "hf_text.h"
+#include "alloc.h"
 #include "tokenizer_ids.h"
+#include "tokenizer_json.h"
 #include "view.h"
 
 /* The text of bos_token and its like: a string, or an object with `content`. */
@@ -43,17 +45,26 @@ static int64_t end_of_turn(const asc_model *m) {
 asc_status asc_hf_read_tokenizer(asc_model *m, const asc_hf_folder *f, int64_t n_vocab) {
     asc_status st = ASC_OK;
     asc_json *config = NULL, *map = NULL, *generation = NULL;
+    char *text = NULL;
+    size_t len = 0;
     ASC_TRY(asc_hf_json(f, "tokenizer_config.json", &config));
     ASC_TRY(asc_hf_json(f, "special_tokens_map.json", &map));
     ASC_TRY(asc_hf_json(f, "generation_config.json", &generation));
-    ASC_TRY(asc_tokenizer_of_ids(m->ctx, (size_t)n_vocab, "the model's folder has no tokenizer.json",
-                                 &m->tokenizer));
+    ASC_TRY(asc_hf_text(f, "tokenizer.json", ASC_TOKENIZER_JSON_MAX, &text, &len));
+    if (text != NULL) {
+        ASC_TRY(asc_tokenizer_from_json(m->ctx, asc_view_make(text, len), "tokenizer.json", &m->tokenizer));
+        ASC_TRY(asc_tokenizer_json_rows(m->ctx, m->tokenizer, (size_t)n_vocab));
+    } else {
+        ASC_TRY(asc_tokenizer_of_ids(m->ctx, (size_t)n_vocab, "the model's folder has no tokenizer.json",
+                                     &m->tokenizer));
+    }
     const asc_json *const by_name[2] = {config, map}, *const by_id[2] = {generation, f->config};
     asc_tokenizer_set_bos(m->tokenizer, role(m, by_name, by_id, "bos_token", "bos_token_id"));
     asc_tokenizer_set_eos(m->tokenizer, role(m, by_name, by_id, "eos_token", "eos_token_id"));
     asc_tokenizer_set_pad(m->tokenizer, role(m, by_name, by_id, "pad_token", "pad_token_id"));
     asc_tokenizer_set_eot(m->tokenizer, end_of_turn(m));
 done:
+    asc_free(m->ctx, text);
     asc_json_free(config);
     asc_json_free(map);
     asc_json_free(generation);

@@ -142,8 +142,8 @@ static void destroy(asc_tokenizer *tk) { (void)tk; }
 const asc_tokenizer_kind asc_vocab_kind = {tokenize, asc_vocab_decode, encode, name, destroy};
 
 /* Checks what every kind must have checked. */
-static asc_status check(asc_ctx *ctx, asc_view text, const asc_tokenize_options *opts,
-                        asc_tokenize_options *out) {
+static asc_status check(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text,
+                        const asc_tokenize_options *opts, asc_tokenize_options *out) {
     *out = (asc_tokenize_options){0};
     if (opts != NULL) {
         size_t known = opts->struct_size < sizeof *opts ? opts->struct_size : sizeof *opts;
@@ -167,7 +167,7 @@ asc_status asc_tokenize(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text,
     asc_token_list list = {0};
     *out = NULL;
     *out_n = 0;
-    ASC_TRY(check(ctx, text, opts, &o));
+    ASC_TRY(check(ctx, tk, text, opts, &o));
     ASC_TRY(tk->kind->tokenize(ctx, tk, text, &o, &list));
     *out = list.v;
     *out_n = list.n;
@@ -182,8 +182,8 @@ asc_status asc_encode(asc_ctx *ctx, const asc_tokenizer *tk, asc_view a, const a
     asc_status st = ASC_OK;
     asc_tokenize_options o;
     *out = (asc_encoding){0};
-    if (b != NULL) ASC_TRY(check(ctx, *b, opts, &o));
-    ASC_TRY(check(ctx, a, opts, &o));
+    if (b != NULL) ASC_TRY(check(ctx, tk, *b, opts, &o));
+    ASC_TRY(check(ctx, tk, a, opts, &o));
     if (b != NULL && o.n_plain > 0)
         ASC_TRY(ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "plain spans are for single texts, not for a pair"));
     st = tk->kind->encode(ctx, tk, a, b, &o, out);

@@ -215,6 +215,30 @@ done:
     return st;
 }
 
+asc_status asc_tokenizer_json_rows(asc_ctx *ctx, asc_tokenizer *tk, size_t n_rows) {
+    asc_pieces *p = &tk->pieces;
+    asc_json_tokenizer *t = tk->json;
+    if (t == NULL || n_rows <= p->n) return ASC_OK;
+    if (n_rows > ASC_TOK_MAX_TOKENS)
+        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "a vocabulary of %zu rows", n_rows);
+    uint32_t *offset = asc_realloc(ctx, ASC_MEM_TOKENIZER, p->offset, (n_rows + 1) * sizeof *offset);
+    if (offset != NULL) p->offset = offset;
+    uint8_t *type = asc_realloc(ctx, ASC_MEM_TOKENIZER, p->type, n_rows);
+    if (type != NULL) p->type = type;
+    int32_t *added = asc_realloc(ctx, ASC_MEM_TOKENIZER, t->added_of, n_rows * sizeof *added);
+    if (added != NULL) t->added_of = added;
+    bool *control = asc_realloc(ctx, ASC_MEM_TOKENIZER, t->control, n_rows);
+    if (control != NULL) t->control = control;
+    if (offset == NULL || type == NULL || added == NULL || control == NULL) return ASC_RESOURCE_EXHAUSTED;
+    while (p->n < n_rows) {
+        t->added_of[p->n] = -1;
+        t->control[p->n] = false;
+        asc_pieces_push(p, 0, ASC_TOKEN_UNUSED, false);
+    }
+    tk->info.n_vocab = n_rows;
+    return ASC_OK;
+}
+
 asc_status asc_tokenizer_json_config(asc_ctx *ctx, asc_tokenizer *tk, asc_view json_text, const char *name) {
     asc_json *root = NULL;
     asc_tokenizer_info *f = &tk->info;

@@ -17,5 +17,8 @@ ASC_MUST_USE asc_status asc_tokenizer_from_json(asc_ctx *ctx, asc_view json_text
  * a warning. For a tokenizer that nobody else uses yet. Errors: INVALID_ARGUMENT (not JSON). */
 ASC_MUST_USE asc_status asc_tokenizer_json_config(asc_ctx *ctx, asc_tokenizer *tk, asc_view json_text,
                                                   const char *name);
+/* Gives the tokenizer as many ids as a model has rows: those that the file does not name are unused tokens
+ * without text. Errors: RESOURCE_EXHAUSTED. */
+ASC_MUST_USE asc_status asc_tokenizer_json_rows(asc_ctx *ctx, asc_tokenizer *tk, size_t n_rows);
 
 #endif

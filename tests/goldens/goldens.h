@@ -39,6 +39,10 @@ size_t goldens_ids(const asc_json *list, int32_t *out, size_t most);
 
 void goldens_attr(goldens *g, const asc_json *line);
 void goldens_tokenizer(goldens *g, const asc_json *line);
+/* Lines about the tokenizer.json that is open; false: it cannot be, which counts as a failure. */
+bool goldens_tokenizer_open(goldens *g, const char *path);
+void goldens_tokenizer_json(goldens *g, const asc_json *line);
+void goldens_tokenizer_close(void);
 void goldens_generate(goldens *g, const asc_json *line);
 void goldens_chat(goldens *g, const asc_json *line);
 void goldens_dequant(goldens *g, const asc_json *line);

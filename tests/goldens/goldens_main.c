@@ -131,7 +131,35 @@ static bool has(const char *folder, const char *name) {
     return stat(p, &s) == 0 && S_ISREG(s.st_mode);
 }
 
+/* The tokenizer.json that a file of cases is about: beside it, or for MiniLM's the one that fetch-minilm.sh
+ * brings. */
+static bool tokenizer_of(const char *path, const char *name, char out[4200]) {
+    if (strcmp(name, "cases.jsonl") == 0) {
+        const char *slash = strrchr(path, '/');
+        snprintf(out, 4200, "%.*s/tokenizer.json", slash != NULL ? (int)(slash - path) : 1,
+                 slash != NULL ? path : ".");
+        return true;
+    }
+    const char *folder = getenv("ASC_MINILM");
+    snprintf(out, 4200, "%s/tokenizer.json", folder != NULL ? folder : "");
+    return strcmp(name, "tokenizer_minilm.jsonl") == 0;
+}
+
+static void run_tokenizer(goldens *g, const char *path, const char *shown, const char *tokenizer) {
+    begin(g);
+    bool there = access(tokenizer, R_OK) == 0;
+    if (!there) snprintf(g->first, sizeof g->first, "no %.400s (scripts/fetch-minilm.sh, ASC_MINILM)", tokenizer);
+    if (there && goldens_tokenizer_open(g, tokenizer)) goldens_lines(g, path, goldens_tokenizer_json);
+    goldens_tokenizer_close();
+    end(g, shown, there);
+}
+
 static void run_file(goldens *g, const char *path, const char *shown, const char *name) {
+    char tokenizer[4200];
+    if (tokenizer_of(path, name, tokenizer)) {
+        run_tokenizer(g, path, shown, tokenizer);
+        return;
+    }
     if (strcmp(name, "captum_expected.tsv") == 0) {
         begin(g);
         goldens_expected(g, path);
