@@ -33,7 +33,8 @@ static void read_user(cli *c, cli_prompt *p) {
 }
 
 int cli_prompt_read(cli *c, cli_prompt *p) {
-    static const cli_option_id sources[] = {OPT_PROMPT, OPT_PROMPT_FILE, OPT_CHAT, OPT_USER, OPT_IDS};
+    static const cli_option_id sources[] = {OPT_PROMPT, OPT_TEXT_PROMPT, OPT_PROMPT_FILE,
+                                            OPT_CHAT,   OPT_USER,        OPT_IDS};
     int given = 0, which = -1;
     *p = (cli_prompt){0};
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
@@ -52,6 +53,9 @@ int cli_prompt_read(cli *c, cli_prompt *p) {
     switch (which) {
     case OPT_PROMPT:
         p->text = view_of(c->value[OPT_PROMPT]);
+        return EXIT_DONE;
+    case OPT_TEXT_PROMPT:
+        p->text = view_of(c->value[OPT_TEXT_PROMPT]);
         return EXIT_DONE;
     case OPT_PROMPT_FILE: {
         int rc = read_file(c, p, c->value[OPT_PROMPT_FILE]);
