@@ -25,6 +25,7 @@ torch.set_default_dtype(torch.float64)
 import transformers as tr
 from transformers.models.cohere import modeling_cohere  # noqa: F401  (imports all of torch's names before the change)
 
+F32 = torch.float32
 torch.Tensor.float = torch.Tensor.double
 torch.float32 = torch.float = torch.float64
 import gguf
@@ -268,9 +269,9 @@ def main():
             f.write("\n")
         if "--folders" in more:
             folder = os.path.join(more[more.index("--folders") + 1], name)
-            stored = {"f32": torch.Tensor.cfloat, "f16": torch.float16, "bf16": torch.bfloat16}
-            model.to(stored[kind] if kind != "f32" else torch.float64).save_pretrained(folder)
-            model.double()
+            kinds = {"f32": F32, "f16": torch.float16, "bf16": torch.bfloat16}
+            state = {k: v.to(F32 if v.dim() == 1 else kinds[kind]) for k, v in model.state_dict().items()}
+            model.save_pretrained(folder, state_dict=state)
         if "--llama-cpp" in more:
             with tempfile.TemporaryDirectory() as t:
                 path = os.path.join(t, "m.gguf")
