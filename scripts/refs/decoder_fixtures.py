@@ -56,9 +56,9 @@ MODELS = {
                  norm_topk_prob=True, rope_parameters=rope(), mlp_only_layers=[]), "f16"),
     "mixtral": ("llama", tr.MixtralConfig(**BASE, num_local_experts=3, num_experts_per_tok=2, rope_parameters=rope(),
                 sliding_window=None), "f32"),
-    "phi3": ("phi3", tr.Phi3Config(**{**BASE, "hidden_size": 32, "max_position_embeddings": 256}, original_max_position_embeddings=4, rope_parameters=dict(
+    "phi3": ("phi3", tr.Phi3Config(**{**BASE, "hidden_size": 32, "max_position_embeddings": 65536}, original_max_position_embeddings=16, rope_parameters=dict(
              rope_theta=10000.0, rope_type="longrope", short_factor=[1.0, 1.25, 1.5], long_factor=[1.125, 2.0, 5.0],
-             original_max_position_embeddings=4, partial_rotary_factor=0.75)), "bf16"),
+             original_max_position_embeddings=16, partial_rotary_factor=0.75)), "bf16"),
     "gpt2": ("gpt2", tr.GPT2Config(vocab_size=V, n_embd=16, n_layer=2, n_head=4, n_positions=32, bos_token_id=1, eos_token_id=2,
              attn_implementation="eager"), "f16"),
     "gptneox": ("gptneox", tr.GPTNeoXConfig(**{k: v for k, v in BASE.items() if k != "num_key_value_heads"}, hidden_act="gelu",
@@ -260,8 +260,8 @@ def main():
     for name in MODELS:
         model, arch, cfg, kind = make(name)
         cases = [run(model, IDS, 3, 7), run(model, IDS[:4], 1, 11)]
-        if name == "phi3":
-            cases.append(run(model, IDS[:5], 2, 11))
+        if name == "phi3":  # longer than its original context
+            cases.append(run(model, (IDS * 3)[:18], 2, 11))
         write(os.path.join(out, name + ".gguf"), name, model, arch, cfg, kind)
         doc = {"name": name, "by": f"transformers {tr.__version__}, torch {torch.__version__}, float64", "cases": cases}
         with open(os.path.join(out, name + ".json"), "w") as f:

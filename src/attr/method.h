@@ -122,9 +122,11 @@ asc_tensor *asc_job_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *si
 /* Embeddings [b,n,D] of ids, which are listed as a leaf. */
 asc_tensor *asc_job_embed(asc_job *j, const int32_t *ids, int64_t b, int64_t n);
 
-/* prefix.c: computes the first n prompt ids once and keeps their keys and values in the current scope, for
- * every batch until asc_job_prefix_end. Exact: later tokens do not change earlier ones in a causal model. */
-ASC_MUST_USE asc_status asc_job_prefix_begin(asc_job *j, const int32_t *ids, size_t n);
+/* prefix.c: computes the first n ids of prompts of len once and keeps their keys and values in the current
+ * scope, for every batch until asc_job_prefix_end. Exact: later tokens do not change earlier ones in a causal
+ * model. Where they would, since only one of two answers takes the sequence beyond a length at which keys
+ * change (longrope), nothing is kept and n_prefix stays 0. */
+ASC_MUST_USE asc_status asc_job_prefix_begin(asc_job *j, const int32_t *ids, size_t n, size_t len);
 void asc_job_prefix_end(asc_job *j);
 
 /* values.c: values of n prompts of the same length, ids [n,len], in batches under the memory bound; out [n].

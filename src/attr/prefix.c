@@ -2,6 +2,7 @@
 #include "estimate.h"
 #include "exec.h"
 #include "method.h"
+#include "target.h"
 
 /* A dry run has keys and values without numbers. */
 static asc_status stand_in(asc_job *j, size_t layers) {
@@ -17,9 +18,22 @@ static asc_status stand_in(asc_job *j, size_t layers) {
     return ASC_OK;
 }
 
-asc_status asc_job_prefix_begin(asc_job *j, const int32_t *ids, size_t n) {
+/* Tokens of a prompt of len and what is run behind it; 0 when that differs between the answers and the model
+ * turns its keys by the length (longrope): then there are no keys for all of them. */
+static int64_t whole_length(const asc_job *j, size_t len) {
+    asc_answer answers[2];
+    size_t n = asc_job_answers(j, answers);
+    int64_t first = (int64_t)(len + answers[0].n) - 1;
+    if (n > 1 && !asc_decoder_same_lengths(&j->m->decoder, first, (int64_t)(len + answers[1].n) - 1))
+        return 0;
+    return first;
+}
+
+asc_status asc_job_prefix_begin(asc_job *j, const int32_t *ids, size_t n, size_t len) {
     asc_ctx *ctx = j->ctx;
     asc_decoder *d = &j->m->decoder;
+    const int64_t whole = whole_length(j, len);
+    if (whole == 0) return ASC_OK;
     size_t layers = (size_t)d->cfg.n_layers;
     asc_status st = ASC_OK;
     asc_price p;
@@ -31,7 +45,8 @@ asc_status asc_job_prefix_begin(asc_job *j, const int32_t *ids, size_t n) {
         goto done;
     }
     if (dry) asc_price_begin(ctx);
-    asc_decoder_run run = {.x = asc_decoder_embed(d, ids, 1, (int64_t)n), .out_kv = j->prefix, .tail = 1};
+    asc_decoder_run run = {
+        .x = asc_decoder_embed(d, ids, 1, (int64_t)n), .out_kv = j->prefix, .tail = 1, .whole = whole};
     asc_tensor *hidden = asc_decoder_hidden(d, &run); /* its last rows are never read, so never computed */
     if (dry) asc_price_end(ctx);
     if (asc_tensor_poisoned(hidden)) {

@@ -97,7 +97,7 @@ static asc_status values(asc_job *j, const int32_t *ids, size_t n, size_t len, b
     asc_ctx *ctx = j->ctx;
     size_t c = common_prefix(j, ids, n, len);
     asc_scope_begin(ctx);
-    asc_status st = c > 0 ? asc_job_prefix_begin(j, ids, c) : ASC_OK;
+    asc_status st = c > 0 ? asc_job_prefix_begin(j, ids, c, len) : ASC_OK;
     if (st == ASC_OK) st = run_batches(j, ids, n, len, each, out);
     asc_job_prefix_end(j);
     return asc_scope_close(ctx, st);

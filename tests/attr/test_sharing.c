@@ -8,18 +8,23 @@
 /* Rows of a matrix product do not depend on how many rows there are, but a kernel for few rows adds in
  * another order than one for many: values may differ by the rounding of f32, which the error model bounds. In
  * f64 they are equal to 1e-12. */
-static void check(const char *device, const char *method, double tolerance_factor) {
+static void check(const char *file, const char *device, const char *method, size_t n_target, size_t n_versus,
+                  double tolerance_factor) {
     asc_ctx *ctx = test_ctx(device, NULL);
     asc_model *m;
-    assert_ok(ctx, asc_model_open(ctx, test_data("goldens/zoo_gguf/qwen3-q5_0/model.gguf"), NULL, &m));
-    const int32_t ids[] = {54, 70, 21, 59, 28, 34, 9, 77, 120, 3, 41, 66, 12, 90, 45}, target[] = {193, 31};
+    assert_ok(ctx, asc_model_open(ctx, test_data(file), NULL, &m));
+    int32_t ids[] = {54, 70, 21, 59, 28, 34, 9, 77, 120, 3, 41, 66, 12, 90, 45}, target[] = {193, 31, 50};
     enum { N = sizeof ids / sizeof *ids, POINTS = 5 };
+    for (int i = 0; i < N; i++) ids[i] %= (int32_t)asc_model_get_info(m).n_vocab;
+    for (int i = 0; i < 3; i++) target[i] %= (int32_t)asc_model_get_info(m).n_vocab;
     asc_request q = {.struct_size = sizeof q,
                      .method = method,
                      .prompt_ids = ids,
                      .n_prompt_ids = N,
                      .target_ids = target,
-                     .n_target_ids = 2,
+                     .n_target_ids = n_target,
+                     .versus_ids = n_versus > 0 ? target + 2 : NULL,
+                     .n_versus_ids = n_versus,
                      .features = ASC_FEATURES_TOKEN,
                      .baseline = ASC_BASELINE_TOKEN,
                      .baseline_token = 2};
@@ -55,13 +60,28 @@ static void check(const char *device, const char *method, double tolerance_facto
 
 static void sharing_changes_nothing(void **state) {
     (void)state;
-    check("cpu", "integrated-gradients", 1.0);
-    check("cpu", "feature-ablation", 1.0);
-    check("reference", "integrated-gradients", 16.0);
-    check("reference", "feature-ablation", 16.0);
+    const char *qwen = "goldens/zoo_gguf/qwen3-q5_0/model.gguf";
+    check(qwen, "cpu", "integrated-gradients", 2, 0, 1.0);
+    check(qwen, "cpu", "feature-ablation", 2, 0, 1.0);
+    check(qwen, "reference", "integrated-gradients", 2, 0, 16.0);
+    check(qwen, "reference", "feature-ablation", 2, 0, 16.0);
+}
+
+/* longrope turns keys by the length of the whole sequence, here 16 tokens at most or more: the prefix of 10
+ * has to be run as part of it. With a contrast, one answer is on either side. */
+static void lengths_that_change_keys(void **state) {
+    (void)state;
+    static const char *const methods[] = {"integrated-gradients", "feature-ablation"};
+    for (int i = 0; i < 2; i++) {
+        check("decoders/phi3.gguf", "reference", methods[i], 2, 0, 16.0);
+        check("decoders/phi3.gguf", "reference", methods[i], 3, 0, 16.0);
+        check("decoders/phi3.gguf", "reference", methods[i], 3, 1, 16.0);
+        check("decoders/phi3.gguf", "cpu", methods[i], 3, 1, 1.0);
+    }
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sharing_changes_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sharing_changes_nothing),
+                                       cmocka_unit_test(lengths_that_change_keys)};
     return cmocka_run_group_tests_name("sharing", tests, NULL, NULL);
 }

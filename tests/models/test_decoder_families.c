@@ -119,8 +119,8 @@ static void kept_keys_change_nothing(void **state) {
     (void)state;
     for (size_t i = 0; i < N_FAMILIES; i++) {
         fixture f = open_fixture(families[i], "reference", "deferred");
-        int32_t ids[MAX_IDS] = {5, 17, 30}, out[8];
-        size_t n = 3, n_out, v = (size_t)f.m->decoder.cfg.n_vocab;
+        int32_t ids[MAX_IDS] = {5, 17, 30, 4, 8, 9, 21, 5, 6, 11, 29, 3, 7}, out[8];
+        size_t n = 13, n_out, v = (size_t)f.m->decoder.cfg.n_vocab;
         float logits[256];
         assert_true(v <= 256);
         asc_generate_options o = {.struct_size = sizeof o, .max_tokens = 6, .ignore_eos = true};
