@@ -44,11 +44,11 @@ typedef struct asc_prompt_game {
 ASC_MUST_USE asc_status asc_prompt_game_begin(asc_job *j, asc_prompt_game *out);
 /* Scores become the result's: those of number 0 the features', of the others the matrix. Also value, baseline
  * value, converged, stochastic, samples. */
-ASC_MUST_USE asc_status asc_prompt_game_publish(asc_prompt_game *p);
+void asc_prompt_game_publish(asc_prompt_game *p);
 void asc_prompt_game_end(asc_prompt_game *p);
 /* The same for scores that are worked out elsewhere: n_out numbers, scores and errors [n_out, features]. */
-ASC_MUST_USE asc_status asc_job_publish(asc_job *j, size_t n_out, const double *full, const double *empty,
-                                        const double *scores, const double *errors);
+void asc_job_publish(asc_job *j, size_t n_out, const double *full, const double *empty, const double *scores,
+                     const double *errors);
 /* request.samples, or so many; with a tolerance more, up to which it is tried to reach. */
 size_t asc_job_samples(const asc_job *j, size_t usual);
 

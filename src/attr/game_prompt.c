@@ -52,12 +52,9 @@ static asc_status values(void *self, const uint8_t *present, size_t k, const siz
     return n_active > 0 && k > 0 ? asc_job_coalition_values(self, present, k, y) : ASC_OK;
 }
 
-/* A token's own number has one token's share of the error of the whole answer's. */
 static double noise(void *self, size_t o, double largest) {
-    const asc_job *j = self;
     (void)largest;
-    size_t tokens = j->r->n_target + j->r->n_versus;
-    return 2.0 * asc_job_value_noise(j) / (o == 0 || tokens == 0 ? 1.0 : (double)tokens);
+    return 2.0 * (o == 0 ? asc_job_value_noise(self) : asc_job_token_noise(self, o - 1));
 }
 
 static asc_status note(void *self, const char *line) { return asc_job_warn(self, "%s", line); }
@@ -92,7 +89,8 @@ asc_status asc_prompt_game_begin(asc_job *j, asc_prompt_game *out) {
     asc_free(ctx, present);
     out->g.full = out->ends;
     out->g.empty = out->ends != NULL ? out->ends + n_out : NULL;
-    if (st == ASC_OK) j->r->value = out->ends[0]; /* the error model asks for it */
+    if (st == ASC_OK) j->r->value = out->ends[0]; /* the error model asks for them */
+    for (size_t k = 0; st == ASC_OK && k + 1 < n_out; k++) j->r->token_values[k] = out->ends[1 + k];
     return st;
 }
 
@@ -104,28 +102,8 @@ void asc_prompt_game_end(asc_prompt_game *p) {
     *p = (asc_prompt_game){.j = p->j};
 }
 
-/* Rows of the tokens' own scores. */
-static asc_status publish_matrix(asc_job *j, size_t rows, const double *full, const double *scores,
-                                 const double *errors) {
-    asc_result *r = j->r;
-    size_t m = r->n_features;
-    asc_free(j->ctx, r->matrix);
-    asc_free(j->ctx, r->matrix_errors);
-    asc_free(j->ctx, r->token_values);
-    r->matrix = asc_calloc(j->ctx, ASC_MEM_GENERAL, rows * m + 1, sizeof *r->matrix);
-    r->matrix_errors = asc_calloc(j->ctx, ASC_MEM_GENERAL, rows * m + 1, sizeof *r->matrix_errors);
-    r->token_values = asc_calloc(j->ctx, ASC_MEM_GENERAL, rows + 1, sizeof *r->token_values);
-    if (r->matrix == NULL || r->matrix_errors == NULL || r->token_values == NULL)
-        return ASC_RESOURCE_EXHAUSTED;
-    r->n_matrix = rows;
-    memcpy(r->matrix, scores, rows * m * sizeof *scores);
-    memcpy(r->matrix_errors, errors, rows * m * sizeof *errors);
-    memcpy(r->token_values, full, rows * sizeof *full);
-    return ASC_OK;
-}
-
-asc_status asc_job_publish(asc_job *j, size_t n_out, const double *full, const double *empty,
-                           const double *scores, const double *errors) {
+void asc_job_publish(asc_job *j, size_t n_out, const double *full, const double *empty, const double *scores,
+                     const double *errors) {
     asc_result *r = j->r;
     size_t m = j->n_groups;
     r->value = full[0];
@@ -136,14 +114,18 @@ asc_status asc_job_publish(asc_job *j, size_t n_out, const double *full, const d
         r->scores[j->groups[g].first] = scores[g];
         r->score_errors[j->groups[g].first] = errors[g];
     }
-    return n_out > 1 ? publish_matrix(j, n_out - 1, full + 1, scores + m, errors + m) : ASC_OK;
+    for (size_t i = 0; i < (n_out - 1) * m; i++) {
+        r->matrix[i] = scores[m + i];
+        r->matrix_errors[i] = errors[m + i];
+    }
+    for (size_t k = 0; k + 1 < n_out; k++) r->token_values[k] = full[1 + k];
 }
 
-asc_status asc_prompt_game_publish(asc_prompt_game *p) {
+void asc_prompt_game_publish(asc_prompt_game *p) {
     const asc_game *g = &p->g;
     p->j->r->converged = g->converged;
     p->j->r->refinable = !g->converged;
     p->j->r->stochastic = g->stochastic;
     p->j->r->samples = g->stochastic ? g->drawn : 0;
-    return asc_job_publish(p->j, g->n_out, g->full, g->empty, p->scores, p->errors);
+    asc_job_publish(p->j, g->n_out, g->full, g->empty, p->scores, p->errors);
 }

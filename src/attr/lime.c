@@ -238,7 +238,7 @@ static asc_status run(asc_job *job) {
     if (st == ASC_OK) {
         memcpy(p.scores, j.s.scores, p.g.n_out * p.g.m * sizeof *p.scores);
         memcpy(p.errors, j.s.errors, p.g.n_out * p.g.m * sizeof *p.errors);
-        st = asc_prompt_game_publish(&p);
+        asc_prompt_game_publish(&p);
     }
     deinit(&j);
     asc_prompt_game_end(&p);
@@ -275,6 +275,7 @@ const asc_method asc_method_lime = {
     .price_rows = price_rows,
     .needs_baseline = true,
     .auto_baseline = ASC_BASELINE_REMOVE,
+    .per_token = true,
     .run = run,
     .price = price,
 };

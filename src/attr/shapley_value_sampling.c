@@ -377,7 +377,7 @@ static asc_status run(asc_job *j) {
     asc_status st = asc_prompt_game_begin(j, &p);
     p.g.samples = prompt_orders(j);
     if (st == ASC_OK) st = asc_game_sampled(&p.g, p.scores, p.errors);
-    if (st == ASC_OK) st = asc_prompt_game_publish(&p);
+    if (st == ASC_OK) asc_prompt_game_publish(&p);
     asc_prompt_game_end(&p);
     return st;
 }
@@ -423,6 +423,7 @@ const asc_method asc_method_shapley_value_sampling = {
     .price_rows = price_rows,
     .needs_baseline = true,
     .auto_baseline = ASC_BASELINE_REMOVE,
+    .per_token = true,
     .run = run,
     .price = price,
 };

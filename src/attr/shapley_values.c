@@ -146,7 +146,7 @@ static asc_status run(asc_job *j) {
     asc_status st = j->n_groups > MAX_FEATURES ? too_many(j->ctx, j->n_groups) : ASC_OK;
     if (st == ASC_OK) st = asc_prompt_game_begin(j, &p);
     if (st == ASC_OK) st = asc_game_exact(&p.g, p.scores, p.errors);
-    if (st == ASC_OK) st = asc_prompt_game_publish(&p);
+    if (st == ASC_OK) asc_prompt_game_publish(&p);
     asc_prompt_game_end(&p);
     return st;
 }
@@ -177,6 +177,7 @@ const asc_method asc_method_shapley_values = {
     .price_rows = price_rows,
     .needs_baseline = true,
     .auto_baseline = ASC_BASELINE_REMOVE,
+    .per_token = true,
     .run = run,
     .price = price,
 };

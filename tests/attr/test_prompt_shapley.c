@@ -327,6 +327,40 @@ static void requests(void **state) {
     test_ctx_end(ctx);
 }
 
+/* Rows of single answer tokens: those of a sum of log-probabilities add up to the whole answer's. */
+static void rows_of_tokens_add_up(void **state) {
+    (void)state;
+    static const char *const methods[] = {"shapley-values", "shapley", "kernel-shap", "shapley"};
+    asc_ctx *ctx = test_ctx("reference", NULL);
+    asc_model *m = NULL;
+    asc_result *r = NULL;
+    assert_ok(ctx, asc_model_open(ctx, test_data(MODEL), NULL, &m));
+    for (size_t k = 0; k < 4; k++) {
+        asc_request q = {.struct_size = sizeof q,
+                         .method = methods[k],
+                         .prompt_ids = prompt,
+                         .n_prompt_ids = 8,
+                         .target_ids = prompt + 2,
+                         .n_target_ids = 3,
+                         .features = ASC_FEATURES_TOKEN,
+                         .samples = k == 0   ? 0
+                                    : k == 2 ? 60
+                                             : 5,
+                         .compat_captum = k == 3,
+                         .per_token = true};
+        assert_ok(ctx, asc_explain(m, &q, &r));
+        assert_int_equal(r->n_matrix, 3);
+        for (size_t g = 0; g < 8; g++) {
+            double sum = r->matrix[g] + r->matrix[8 + g] + r->matrix[16 + g];
+            assert_true(fabs(sum - r->features[g].score) < 1e-9);
+            for (size_t i = 0; i < 3; i++) assert_true(r->matrix_errors[i * 8 + g] > 0.0);
+        }
+        asc_result_destroy(ctx, r);
+    }
+    asc_model_close(m);
+    test_ctx_end(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_methods_are_means_over_orders),
@@ -335,6 +369,7 @@ int main(void) {
         cmocka_unit_test(all_pairs_are_exact),
         cmocka_unit_test(interactions_of_two_cost_nothing),
         cmocka_unit_test(requests),
+        cmocka_unit_test(rows_of_tokens_add_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
