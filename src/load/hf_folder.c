@@ -36,10 +36,9 @@ char *asc_hf_path(const asc_hf_folder *f, asc_view file) {
 }
 
 bool asc_hf_has(const asc_hf_folder *f, const char *file) {
-    char *path = asc_hf_path(f, asc_view_of(file));
-    bool yes = path != NULL && access(path, F_OK) == 0;
-    asc_free(f->ctx, path);
-    return yes;
+    char path[4352];
+    int n = snprintf(path, sizeof path, "%s/%s", f->path, file);
+    return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
 }
 
 asc_status asc_hf_text(const asc_hf_folder *f, const char *file, size_t limit, char **out, size_t *out_len) {

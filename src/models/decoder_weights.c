@@ -34,7 +34,10 @@ const asc_weight *asc_bind_find(asc_binder *b, const char *name, bool required) 
     if (t != NULL) {
         b->used[t - b->g->v] = true;
     } else if (required) {
-        b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT, "'%s': tensor %s is missing", b->g->path, full);
+        b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT,
+                         b->g->gguf != NULL ? "'%s': tensor %s is missing"
+                                            : "'%s': the tensor called %s in GGUF files is missing",
+                         b->g->path, full);
         asc_hint(b->ctx, "the file is incomplete or not a %s model", b->d->cfg.architecture);
     }
     return t;
@@ -49,12 +52,13 @@ static bool has(asc_binder *b, const char *name) {
 bool asc_bind_fits(asc_binder *b, const asc_weight *t, asc_shape want) {
     asc_shape have = {.rank = t->rank};
     char text[2][128];
-    asc_view n = asc_view_cut(t->name, 100);
+    asc_view n = asc_view_cut(t->source, 100);
     for (int i = 0; i < t->rank; i++) have.dims[i] = t->dims[i];
     if (!asc_shape_eq(&have, &want)) {
         b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT,
-                         "'%s': tensor " ASC_VIEW_FMT " has shape %s; the metadata asks for %s", b->g->path,
-                         ASC_VIEW_ARG(n), asc_shape_text(&have, text[0]), asc_shape_text(&want, text[1]));
+                         "'%s': tensor " ASC_VIEW_FMT " has shape %s; the %s asks for %s", b->g->path,
+                         ASC_VIEW_ARG(n), asc_shape_text(&have, text[0]),
+                         b->g->gguf != NULL ? "metadata" : "configuration", asc_shape_text(&want, text[1]));
     } else if (asc_dtype_expand(t->dtype) == NULL) {
         b->st = ASC_FAIL(b->ctx, ASC_UNIMPLEMENTED,
                          "'%s': tensor " ASC_VIEW_FMT " is stored as %s, which is not supported here",
@@ -296,7 +300,7 @@ asc_status asc_decoder_check_finite(asc_ctx *ctx, const asc_weights *g) {
             expand((const char *)t->data + skip, tmp, m);
             for (int64_t k = 0; k < m; k++) {
                 if (isfinite(tmp[k])) continue;
-                asc_view name = asc_view_cut(t->name, 100);
+                asc_view name = asc_view_cut(t->source, 100);
                 ASC_FAIL(ctx, ASC_DATA_LOSS, "'%s': tensor " ASC_VIEW_FMT " holds %s at element %lld",
                          g->path, ASC_VIEW_ARG(name), isnan(tmp[k]) ? "NaN" : "infinity",
                          (long long)(at + k));

@@ -20,7 +20,7 @@
 #define EXPERTS                                                                                              \
     {"mlp.gate", "ffn_gate_inp"}, {"mlp.experts.#.gate_proj", "+ffn_gate"},                                  \
         {"mlp.experts.#.up_proj", "+ffn_up"}, {"mlp.experts.#.down_proj", "+ffn_down"},                      \
-        {"mlp.experts.gate_up_proj", "+gate_up_exps"}, {                                                     \
+        {"mlp.experts.gate_up_proj", "+gate_up"}, {                                                     \
         "mlp.experts.down_proj", "ffn_down_exps"                                                             \
     }
 

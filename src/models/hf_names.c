@@ -2,7 +2,6 @@
  * the family's two lists. Prefixes ("model.", "transformer.") may be there or not: files of the bare model
  * lack them. A tensor without a place is refused by name. */
 #include "hf_family.h"
-#include "hf_experts.h"
 #include "view.h"
 #include <stdio.h>
 
@@ -82,8 +81,47 @@ static bool is_picture(asc_view name) {
     return eat(&name, "vision_tower.") || eat(&name, "multi_modal_projector.");
 }
 
+/* Matrices of experts: one by one, called blk.L.ffn_gate.E.weight, or for all experts in one tensor [E,2F,D]
+ * with the gate's rows of each first, which is cut into views. */
+static asc_status place_experts(asc_hf_folder *folder, asc_hf_tensor *t, const asc_hf_name *n, const parts *p,
+                                const asc_decoder_config *c, asc_weights *w) {
+    char name[200];
+    asc_weight as = {.name = asc_view_of(name), .rank = 2};
+    bool stacked = strcmp(n->gguf, "+gate_up") == 0;
+    const int64_t *dims = t->shape.dims;
+    if (strcmp(p->end, ".bias") == 0 || t->shape.rank != (stacked ? 3 : 2))
+        return ASC_OK; /* not used: refused */
+    if (!stacked) {
+        snprintf(name, sizeof name, "blk.%lld.%s.%lld.weight", (long long)p->layer, n->gguf + 1,
+                 (long long)p->expert);
+        as.name = asc_view_of(name);
+        as.dims[0] = dims[0];
+        as.dims[1] = dims[1];
+        return asc_hf_put(folder, t, 0, &as, w);
+    }
+    if (dims[0] != c->n_experts || dims[1] % 2 != 0) {
+        asc_view cut = asc_view_cut(t->name, 200);
+        ASC_FAIL(folder->ctx, ASC_INVALID_ARGUMENT,
+                 "'%s': tensor '" ASC_VIEW_FMT "' has shape [%lld,%lld,%lld]; expected the gate's and the up "
+                 "projection's rows for each of %lld experts",
+                 folder->path, ASC_VIEW_ARG(cut), (long long)dims[0], (long long)dims[1], (long long)dims[2],
+                 (long long)c->n_experts);
+        return asc_hint(folder->ctx, "config.json and the weights are of different models; fetch both again");
+    }
+    as.dims[0] = dims[1] / 2;
+    as.dims[1] = dims[2];
+    for (int64_t e = 0; e < 2 * dims[0]; e++) {
+        snprintf(name, sizeof name, "blk.%lld.%s.%lld.weight", (long long)p->layer,
+                 e % 2 == 0 ? "ffn_gate" : "ffn_up", (long long)(e / 2));
+        as.name = asc_view_of(name);
+        asc_status st = asc_hf_put(folder, t, e * as.dims[0] * as.dims[1], &as, w);
+        if (st != ASC_OK) return st;
+    }
+    return ASC_OK;
+}
+
 static asc_status place(asc_hf_folder *folder, asc_hf_tensor *t, const asc_hf_family *f,
-                        const asc_decoder_config *c, asc_weights *w, asc_hf_experts *x) {
+                        const asc_decoder_config *c, asc_weights *w) {
     char buf[256], name[200];
     asc_weight as;
     parts p = split(t->name, buf);
@@ -102,7 +140,7 @@ static asc_status place(asc_hf_folder *folder, asc_hf_tensor *t, const asc_hf_fa
                  asc_hf_key_name(f, "num_hidden_layers"));
         return asc_hint(folder->ctx, "the files are of different models; fetch them again");
     }
-    if (n->gguf[0] == '+') return asc_hf_experts_add(x, t, n->gguf + 1, p.layer, p.expert, p.end);
+    if (n->gguf[0] == '+') return place_experts(folder, t, n, &p, c, w);
     bool transposed = n->gguf[0] == '=';
     const char *stem = n->gguf + (transposed ? 1 : 0);
     const char *end = p.end[0] != '\0' ? p.end : ".weight"; /* stacked experts have no ending */
@@ -184,15 +222,12 @@ asc_status asc_hf_fill(asc_hf_folder *folder, const asc_hf_family *f, const asc_
                        asc_weights *w) {
     asc_status st = ASC_OK;
     char what[64];
-    asc_hf_experts x = {.folder = folder, .c = c, .w = w};
-    for (size_t i = 0; i < folder->n; i++) ASC_TRY(place(folder, &folder->v[i], f, c, w, &x));
-    ASC_TRY(asc_hf_experts_stack(&x));
+    for (size_t i = 0; i < folder->n; i++) ASC_TRY(place(folder, &folder->v[i], f, c, w));
     snprintf(what, sizeof what, "a %s model", f->model_type);
     ASC_TRY(asc_hf_all_used(folder, what));
     ASC_TRY(asc_weights_seal(w));
     ASC_TRY(check_biases(folder, f, w, c));
     ASC_TRY(check_head(folder, f, w));
 done:
-    asc_hf_experts_deinit(&x);
     return st;
 }

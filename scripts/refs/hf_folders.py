@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""Writes tiny random language models as Hugging Face folders, each with case.json: logits in float64.
+
+usage: hf_folders.py OUT [--small | NAME ...]        (made with transformers 5.24 on torch 2.15; without names: all)
+--small writes those that tests/data/hf holds, with half the width and vocabulary.
+The folders are those of save_pretrained; `old` rewrites config.json in the layout of transformers 4, `edit` changes it
+otherwise. Expected logits come from the saved files, loaded again with every float32 inside of the model replaced by
+float64 (rotary tables, norms, softmax); `f32_noise` is the largest difference of a float32 run. The case format is
+that of the zoo of goldens, less attributions; a model that must be refused has `expect` error and no cases."""
+import json
+import os
+import shutil
+import sys
+
+import torch
+import transformers
+from transformers import CONFIG_MAPPING, AutoConfig, AutoModelForCausalLM
+
+transformers.logging.set_verbosity_error()
+transformers.utils.logging.disable_progress_bar()
+REAL = torch.float32
+SIZES = dict(vocab_size=48, hidden_size=32, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, max_position_embeddings=64, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+
+
+def rope(kind="default", theta=10000.0, **more):
+    return dict(rope_type=kind, rope_theta=theta, **more)
+
+
+# name: (model_type, config, dtype, {old, edit, drop, shard})
+CASES = {
+    "llama-bias-linear": ("llama", dict(attention_bias=True, mlp_bias=True, tie_word_embeddings=True,
+                                        rope_parameters=rope("linear", factor=3.0)), "bfloat16", dict(old=True)),
+    "llama-yarn": ("llama", dict(head_dim=16, num_key_value_heads=4, rope_parameters=rope(
+        "yarn", factor=4.0, original_max_position_embeddings=16, attention_factor=1.3, beta_fast=20.0, beta_slow=2.0,
+        truncate=False)), "float32", {}),
+    "llama-yarn-mscale": ("llama", dict(rope_parameters=rope(
+        "yarn", factor=4.0, original_max_position_embeddings=16, mscale=0.7, mscale_all_dim=1.2)), "float16",
+        dict(old=True)),
+    "llama-llama3": ("llama", dict(rope_parameters=rope(
+        "llama3", theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+        original_max_position_embeddings=32)), "float32", dict(shard="4KB")),
+    "llama-dynamic": ("llama", dict(rope_parameters=rope("dynamic", factor=2.0)), "bfloat16", {}),
+    "mistral-full": ("mistral", dict(sliding_window=None, head_dim=8), "bfloat16", {}),
+    "mistral-window": ("mistral", dict(sliding_window=3, tie_word_embeddings=True), "float16", dict(old=True)),
+    "qwen2-window": ("qwen2", dict(num_hidden_layers=3, use_sliding_window=True, sliding_window=3,
+                                   max_window_layers=1), "bfloat16", dict(old=True)),
+    "qwen2-types": ("qwen2", dict(num_hidden_layers=3, use_sliding_window=True, sliding_window=4,
+                                  layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
+                    "float16", {}),
+    "qwen3-bias": ("qwen3", dict(attention_bias=True, head_dim=12, tie_word_embeddings=False), "bfloat16", {}),
+    "qwen3_moe": ("qwen3_moe", dict(num_hidden_layers=3, num_local_experts=4, num_experts_per_tok=2, head_dim=8,
+                                    moe_intermediate_size=12, decoder_sparse_step=1, mlp_only_layers=[1],
+                                    norm_topk_prob=False), "float32", {}),
+    "qwen3_moe-norm": ("qwen3_moe", dict(num_local_experts=6, num_experts_per_tok=3, head_dim=8,
+                                         moe_intermediate_size=12, decoder_sparse_step=2, norm_topk_prob=True,
+                                         use_sliding_window=True, sliding_window=4), "bfloat16", dict(old=True)),
+    "mixtral": ("mixtral", dict(num_local_experts=4, num_experts_per_tok=2), "bfloat16", {}),
+    "mixtral-window": ("mixtral", dict(num_local_experts=3, num_experts_per_tok=1, sliding_window=3), "float32",
+                       dict(old=True)),
+    "gemma": ("gemma", dict(num_key_value_heads=1, head_dim=16), "float32", {}),
+    "gemma-legacy": ("gemma", dict(head_dim=8), "bfloat16", dict(old=True, edit=dict(hidden_act="gelu"))),
+    "gemma2-old": ("gemma2", dict(num_hidden_layers=3, head_dim=8, sliding_window=3, query_pre_attn_scalar=20,
+                                  attn_logit_softcapping=None, final_logit_softcapping=None), "bfloat16",
+                   dict(old=True)),
+    "gemma2-types": ("gemma2", dict(num_hidden_layers=3, head_dim=8, sliding_window=4, attn_logit_softcapping=5.0,
+                                    layer_types=["full_attention", "sliding_attention", "full_attention"],
+                                    tie_word_embeddings=False), "float32", {}),
+    "gemma3_text": ("gemma3_text", dict(num_hidden_layers=3, head_dim=8, sliding_window=3, query_pre_attn_scalar=16,
+                                        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+                                        rope_parameters={"sliding_attention": rope(theta=100.0), "full_attention": rope(
+                                            "linear", theta=1000.0, factor=4.0)}), "float32", {}),
+    "gemma3_text-old": ("gemma3_text", dict(num_hidden_layers=4, head_dim=8, sliding_window=3, sliding_window_pattern=2,
+                                            final_logit_softcapping=6.0), "bfloat16",
+                        dict(old=True, edit=dict(sliding_window_pattern=2, rope_theta=5000.0, rope_local_base_freq=50.0,
+                                                 rope_scaling=dict(rope_type="linear", factor=8.0)))),
+    "phi3-window": ("phi3", dict(sliding_window=4), "float16", {}),
+    "phi3-longrope": ("phi3", dict(num_key_value_heads=4, original_max_position_embeddings=8, rope_parameters=rope(
+        "longrope", short_factor=[1.0, 1.1, 1.3, 1.7], long_factor=[1.2, 2.0, 4.0, 7.7], factor=6.0)), "float32", {}),
+    "phi3-longrope-old": ("phi3", dict(original_max_position_embeddings=8, rope_parameters=rope(
+        "longrope", partial_rotary_factor=0.5, short_factor=[1.0, 1.1], long_factor=[1.2, 2.9],
+        attention_factor=1.7)), "bfloat16", dict(old=True, edit=dict(rope_scaling=dict(
+            type="longrope", short_factor=[1.0, 1.1], long_factor=[1.2, 2.9], attention_factor=1.7)))),
+    "gpt2-untied": ("gpt2", dict(n_inner=20, activation_function="relu", tie_word_embeddings=False), "float16", {}),
+    "gpt2-plain-names": ("gpt2", dict(activation_function="gelu_fast"), "float32", dict(old=True, strip="transformer.")),
+    "gpt_neox-serial": ("gpt_neox", dict(use_parallel_residual=False, rope_parameters=rope(
+        theta=500.0, partial_rotary_factor=0.5), hidden_act="gelu_new"), "bfloat16", dict(old=True)),
+    "gpt_neox-no-bias": ("gpt_neox", dict(attention_bias=False, tie_word_embeddings=True, rope_parameters=rope(
+        "linear", factor=2.0, partial_rotary_factor=1.0)), "float32", {}),
+    "olmo2-bias": ("olmo2", dict(attention_bias=True, tie_word_embeddings=True), "bfloat16", dict(old=True)),
+    "olmo3": ("olmo3", dict(num_hidden_layers=4, sliding_window=3, rope_parameters={
+        "sliding_attention": rope(theta=300.0), "full_attention": rope(
+            "yarn", theta=300.0, factor=4.0, original_max_position_embeddings=16)}), "float32", {}),
+    "smollm3": ("smollm3", dict(num_hidden_layers=4, no_rope_layers=[1, 0, 1, 0]), "bfloat16", {}),
+    "smollm3-window": ("smollm3", dict(num_hidden_layers=4, use_sliding_window=True, sliding_window=3,
+                                       no_rope_layer_interval=2, tie_word_embeddings=False), "float32", dict(
+                                           old=True, drop=["no_rope_layers"])),
+    "granite": ("granite", dict(embedding_multiplier=6.0, logits_scaling=4.0, residual_multiplier=0.3,
+                                attention_multiplier=0.2, attention_bias=True), "float32", {}),
+    "starcoder2": ("starcoder2", dict(sliding_window=4), "bfloat16", dict(old=True)),
+    "starcoder2-no-bias": ("starcoder2", dict(use_bias=False, tie_word_embeddings=False), "float32", {}),
+    "cohere": ("cohere", dict(logit_scale=0.3), "float32", {}),
+    "cohere2": ("cohere2", dict(num_hidden_layers=4, sliding_window=3), "float32", {}),
+    "cohere2-old": ("cohere2", dict(num_hidden_layers=4, sliding_window=3, sliding_window_pattern=2), "bfloat16",
+                    dict(old=True, edit=dict(sliding_window_pattern=2))),
+    "phi": ("phi", dict(), "bfloat16", {}),
+    "stablelm": ("stablelm", dict(use_qkv_bias=True), "float32", {}),
+    "stablelm-parallel": ("stablelm", dict(use_parallel_residual=True), "bfloat16", dict(old=True)),
+    "olmoe": ("olmoe", dict(num_experts=4, num_experts_per_tok=2), "float32", {}),
+}
+
+
+SMALL = ["llama-bias-linear", "llama-llama3", "qwen2-window", "qwen3_moe-norm", "mixtral", "gemma2-old",
+         "gemma3_text-old", "phi3-longrope-old", "gpt2-plain-names", "gpt_neox-serial", "smollm3-window",
+         "granite", "cohere2", "phi"]
+
+
+def build(model_type, more, dtype):
+    sizes = dict(SIZES)
+    if model_type == "gpt2":
+        sizes = dict(vocab_size=SIZES["vocab_size"], n_embd=SIZES["hidden_size"], n_layer=1,
+                     n_head=SIZES["num_attention_heads"], n_positions=64, bos_token_id=1, eos_token_id=2)
+    if model_type == "gpt_neox":
+        del sizes["num_key_value_heads"]
+    sizes.update(more)
+    config = CONFIG_MAPPING[model_type](**sizes)
+    torch.manual_seed(len(model_type) + 7 * len(more))
+    model = AutoModelForCausalLM.from_config(config)
+    plus_one = model_type.startswith("gemma")
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            if "norm" in name or "ln_" in name:
+                base = torch.rand_like(p) + 0.5
+                p.copy_(base - 1.0 if plus_one and name.endswith("weight") else base if name.endswith("weight")
+                        else base - 1.0)
+            elif name.endswith("bias"):
+                p.copy_(torch.randn_like(p) * 0.4)
+            else:
+                p.copy_(torch.randn_like(p) * (0.6 if "embed" in name or "wte" in name else 0.35))
+    return model.to(getattr(torch, dtype))
+
+
+def to_old(c):
+    """The layout of transformers 4."""
+    c = dict(c)
+    c["torch_dtype"] = c.pop("dtype", "float32")
+    c["transformers_version"] = "4.46.3"
+    p = c.pop("rope_parameters", None) or {}
+    full = p.get("full_attention", p)
+    if full:
+        theta, share = full.pop("rope_theta", 10000.0), full.pop("partial_rotary_factor", None)
+        kind = full.pop("rope_type", "default")
+        if c["model_type"] == "gpt_neox":
+            c["rotary_emb_base"], c["rotary_pct"] = theta, share
+        else:
+            c["rope_theta"] = theta
+            if share is not None:
+                c["partial_rotary_factor"] = share
+        c["rope_scaling"] = None if kind == "default" else dict(type=kind, **full)
+    c.pop("layer_types", None)
+    if c.get("tie_word_embeddings") is True and c["model_type"] in ("gpt2", "gemma", "gemma2", "gemma3_text", "cohere",
+                                                                    "cohere2", "starcoder2", "smollm3"):
+        c.pop("tie_word_embeddings")
+    return c
+
+
+def exact(folder, ids, wide):
+    """Logits of all positions. wide: float64 throughout, by making float32 mean float64 for the time."""
+    real_float, real_method = torch.float, torch.Tensor.float
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=REAL, attn_implementation="eager").eval()
+    try:
+        if wide:
+            state = model.state_dict()
+            torch.float32 = torch.float = torch.float64
+            torch.Tensor.float = lambda self, *a, **k: self.double()
+            torch.set_default_dtype(torch.float64)
+            model = AutoModelForCausalLM.from_config(model.config, dtype=torch.float64,
+                                                     attn_implementation="eager").eval()
+            model.load_state_dict(state)
+            assert all(b.dtype != REAL for _, b in model.named_buffers())
+        if hasattr(model.config, "_experts_implementation"):
+            model.config._experts_implementation = "eager"
+        with torch.no_grad():
+            out = [model(torch.tensor([i])).logits[0] for i in ids]
+        assert not wide or all(o.dtype == torch.float64 for o in out)
+        return [o.double() for o in out]
+    finally:
+        torch.float32, torch.float = REAL, real_float
+        torch.Tensor.float = real_method
+        torch.set_default_dtype(REAL)
+
+
+def write(out, name):
+    model_type, more, dtype, opts = CASES[name]
+    if SIZES["vocab_size"] == 20 and dtype == "float32" and name != "granite":
+        dtype = "bfloat16"  # half the bytes
+    folder = os.path.join(out, name)
+    shutil.rmtree(folder, ignore_errors=True)
+    model = build(model_type, more, dtype)
+    model.save_pretrained(folder, max_shard_size=opts.get("shard", "5GB"))
+    for extra in ("generation_config.json",):
+        if os.path.exists(os.path.join(folder, extra)):
+            os.remove(os.path.join(folder, extra))
+    path = os.path.join(folder, "config.json")
+    config = json.load(open(path))
+    if opts.get("old"):
+        config = to_old(config)
+    config.update(opts.get("edit", {}))
+    for key in opts.get("drop", []):
+        config.pop(key, None)
+    json.dump(config, open(path, "w"), indent=1, sort_keys=True)
+    if "strip" in opts:
+        from safetensors.torch import load_file, save_file
+        f = os.path.join(folder, "model.safetensors")
+        state = {k.removeprefix(opts["strip"]): v for k, v in load_file(f).items()}
+        for i in range(config["n_layer"]):
+            state[f"h.{i}.attn.bias"] = torch.tril(torch.ones(64, 64)).bool().reshape(1, 1, 64, 64)[:, :, :4, :4].contiguous()
+        save_file(state, f, metadata={"format": "pt"})
+    gen = torch.Generator().manual_seed(3)
+    ids = [torch.randint(3, SIZES["vocab_size"], (n,), generator=gen).tolist() for n in (7, 12)]
+    wide, narrow = exact(folder, ids, True), exact(folder, ids, False)
+    noise = max(float((w - n).abs().max()) for w, n in zip(wide, narrow))
+    case = dict(format="zoo-case-1", name=name, task="causal-lm", model_type=model_type, weights_dtype=dtype,
+                expect="match", cases=[])
+    for k, (i, w) in enumerate(zip(ids, wide)):
+        rows = [[float(f"{v:.13g}") for v in row] for row in (w if k == 0 else w[-1:]).tolist()]
+        case["cases"].append(dict(input_ids=i, expected=dict(logits=rows) if k == 0 else dict(logits_last=rows[0]),
+                                  f32_noise=dict(logits=float(f"{noise:.3g}"))))
+    json.dump(case, open(os.path.join(folder, "case.json"), "w"))
+    print(f"{name:22} largest logit {max(float(w.abs().max()) for w in wide):8.3f}  f32 noise {noise:.2e}")
+
+
+if __name__ == "__main__":
+    names = sys.argv[2:] or list(CASES)
+    if names == ["--small"]:
+        names = SMALL
+        SIZES.update(vocab_size=20, hidden_size=16, intermediate_size=12, num_attention_heads=2, num_key_value_heads=1)
+    for n in names:
+        try:
+            write(sys.argv[1], n)
+        except Exception as e:  # one family that this version cannot build does not stop the others
+            print(f"{n:22} NOT WRITTEN: {type(e).__name__}: {str(e)[:200]}")
