@@ -17,7 +17,7 @@ ASC_API ASC_MUST_USE asc_status asc_inspect_open(asc_ctx *ctx, const char *path,
 ASC_API void asc_inspect_close(asc_inspect *f); /* NULL is accepted */
 
 typedef struct asc_inspect_info {
-    const char *format; /* "GGUF" */
+    const char *format; /* "GGUF", or "safetensors" for a Hugging Face folder */
     uint32_t version;
     size_t file_bytes, alignment;
     size_t n_keys, n_tensors;

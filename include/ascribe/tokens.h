@@ -39,7 +39,7 @@ typedef enum asc_token_type {
 /* Facts about a tokenizer. Ids are -1 where the model has none. The strings live as long as the tokenizer. */
 typedef struct asc_tokenizer_info {
     /* GGUF: "gpt2" (byte-level BPE) or "llama" (SentencePiece); tokenizer.json: "bpe", "wordpiece",
-     * "unigram", "wordlevel". */
+     * "unigram", "wordlevel"; "ids" when there is none: no texts, only ids. */
     const char *model;
     const char *pre; /* name of the pre-tokenizer in the file, "" for none */
     size_t n_vocab;  /* ids are 0 .. n_vocab - 1 */

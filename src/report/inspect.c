@@ -1,11 +1,13 @@
-/* inspect.c - see ascribe/inspect.h; a thin view of the GGUF reader. */
+/* inspect.c - see ascribe/inspect.h; a thin view of the GGUF reader and of that of folders. */
 #include "ascribe/inspect.h"
 #include "alloc.h"
 #include "gguf.h"
+#include "inspect_folder.h"
 
 struct asc_inspect {
     asc_ctx *ctx;
-    asc_gguf *g;
+    asc_gguf *g; /* one of these */
+    asc_inspect_folder *folder;
 };
 
 asc_status asc_inspect_open(asc_ctx *ctx, const char *path, asc_inspect **out) {
@@ -13,7 +15,8 @@ asc_status asc_inspect_open(asc_ctx *ctx, const char *path, asc_inspect **out) {
     asc_inspect *f = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *f);
     if (f == NULL) return ASC_RESOURCE_EXHAUSTED;
     f->ctx = ctx;
-    asc_status st = asc_gguf_open(ctx, path, &f->g);
+    asc_status st = asc_hf_is_folder(path) ? asc_inspect_folder_open(ctx, path, &f->folder)
+                                           : asc_gguf_open(ctx, path, &f->g);
     if (st != ASC_OK) {
         asc_free(ctx, f);
         return st;
@@ -25,10 +28,12 @@ asc_status asc_inspect_open(asc_ctx *ctx, const char *path, asc_inspect **out) {
 void asc_inspect_close(asc_inspect *f) {
     if (f == NULL) return;
     asc_gguf_close(f->ctx, f->g);
+    asc_inspect_folder_close(f->folder);
     asc_free(f->ctx, f);
 }
 
 asc_inspect_info asc_inspect_get_info(const asc_inspect *f) {
+    if (f->folder != NULL) return asc_inspect_folder_info(f->folder);
     asc_inspect_info info = {.format = "GGUF",
                              .version = asc_gguf_version(f->g),
                              .file_bytes = asc_gguf_size(f->g),
@@ -42,6 +47,7 @@ asc_inspect_info asc_inspect_get_info(const asc_inspect *f) {
 }
 
 bool asc_inspect_key(const asc_inspect *f, size_t i, asc_meta_key *out) {
+    if (f->folder != NULL) return asc_inspect_folder_key(f->folder, i, out);
     const asc_gguf_kv *kv = asc_gguf_kv_at(f->g, i);
     if (kv == NULL) return false;
     *out = (asc_meta_key){.key = kv->key,
@@ -52,6 +58,7 @@ bool asc_inspect_key(const asc_inspect *f, size_t i, asc_meta_key *out) {
 }
 
 bool asc_inspect_value(const asc_inspect *f, size_t i, size_t j, asc_meta_value *out) {
+    if (f->folder != NULL) return asc_inspect_folder_value(f->folder, i, j, out);
     const asc_gguf_kv *kv = asc_gguf_kv_at(f->g, i);
     if (kv == NULL || j >= kv->values.count) return false;
     *out = (asc_meta_value){.kind = ASC_META_INT};
@@ -79,6 +86,7 @@ bool asc_inspect_value(const asc_inspect *f, size_t i, size_t j, asc_meta_value 
 }
 
 bool asc_inspect_tensor(const asc_inspect *f, size_t i, asc_tensor_entry *out) {
+    if (f->folder != NULL) return asc_inspect_folder_tensor(f->folder, i, out);
     const asc_gguf_tensor *t = asc_gguf_tensor_at(f->g, i);
     if (t == NULL) return false;
     *out = (asc_tensor_entry){.name = t->name,

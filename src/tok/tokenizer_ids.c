@@ -24,7 +24,9 @@ asc_status asc_tokenizer_of_ids(asc_ctx *ctx, size_t n, const char *why, asc_tok
     spec.score = no_score;
     spec.add_bos = spec.add_eos = spec.add_space_prefix = 0;
     asc_status st = asc_tokenizer_create(ctx, &spec, out);
-    if (st == ASC_OK) (*out)->no_text = why;
+    if (st != ASC_OK) return st;
+    (*out)->info.model = "ids";
+    (*out)->no_text = why;
     return st;
 }
 
