@@ -48,13 +48,15 @@ typedef enum asc_baseline {
     ASC_BASELINE_MASK /* the tokens stay where they are, but nothing can attend to them */
 } asc_baseline;
 
-/* A part of the prompt that the caller names: a slot of a template, a document, a passage. */
+/* A part of the prompt that the caller names: a slot of a template, a document, a passage. Bytes are those of
+ * the prompt's text; of a conversation, those of all messages' contents one behind the other. Slots do not
+ * overlap; one that cuts a token is widened to all of it (with a warning), unless another slot claims the
+ * rest. */
 typedef struct asc_prompt_slot {
-    size_t start, end; /* bytes of the prompt's text; slots do not overlap */
-    int32_t
-        feature; /* slots with the same number are one feature (they come and go together); -1 = its own */
-    const asc_view *baselines; /* what stands there instead, one drawn at random for each perturbed prompt;
-                                  none: the request's baseline */
+    size_t start, end;
+    int32_t feature;           /* slots with the same number come and go together; -1 = its own */
+    const asc_view *baselines; /* what stands there instead, of any length, one drawn at random for each
+                                  perturbed prompt; none: the request's baseline */
     size_t n_baselines;
     asc_view label; /* name in reports; {NULL,0} = its text */
 } asc_prompt_slot;
@@ -122,7 +124,7 @@ typedef struct asc_request {
     size_t n_slots;
     const int32_t *skip_tokens; /* ids that are no features and are never perturbed */
     size_t n_skip_tokens;
-    const asc_span *frozen; /* bytes of the prompt's text that are no features */
+    const asc_span *frozen; /* bytes, as slots have them, that are no features */
     size_t n_frozen;
 
     /* ---- sampling methods on prompts ---- */
@@ -141,8 +143,8 @@ typedef struct asc_request {
 typedef struct asc_feature {
     char *text; /* bytes of the prompt, NUL-terminated; may not be valid UTF-8 */
     size_t text_len;
-    size_t start, end;            /* bytes of the prompt's text */
-    size_t first_token, n_tokens; /* the range of prompt tokens */
+    size_t start, end;            /* bytes of the prompt's text; of its first part, when there are several */
+    size_t first_token, n_tokens; /* the range of prompt tokens; the same */
     int64_t message;              /* index of the chat message, -1 = none */
     double score, error;          /* error: bound on |score - true score| */
 } asc_feature;
@@ -159,6 +161,12 @@ typedef struct asc_candidate {
     int32_t id;
     double prob;
 } asc_candidate;
+
+/* Where features lie in the prompt, in its order. */
+typedef struct asc_feature_part {
+    size_t start, end, first_token, n_tokens;
+    size_t feature;
+} asc_feature_part;
 
 enum { ASC_N_TOP = 5, ASC_MAX_WARNINGS = 16 };
 
@@ -216,6 +224,8 @@ typedef struct asc_result {
     /* dry run */
     double predicted_bytes_moved;          /* read and written by the ops */
     size_t predicted_tags[ASC_MEM_N_TAGS]; /* of predicted_peak_bytes */
+    asc_feature_part *parts; /* [n_parts]: one or more a feature */
+    size_t n_parts;
     /* per_token: scores of each explained target token */
     double *matrix, *matrix_errors; /* [n_matrix, n_features]; NULL unless asked for */
     double *token_values;           /* [n_matrix]: log p (or p, logit) of each; NULL unless asked for */

@@ -35,8 +35,9 @@ size_t asc_job_coalition_ids(const asc_job *j, const uint8_t *present, int32_t *
             n = copy(j, p->first, p->last, n, ids, positions);
             continue;
         }
-        for (size_t k = 0; k < p->n_fill; k++, n++) {
-            ids[n] = p->fill[k];
+        asc_fill fill = asc_part_fill(j, i, present);
+        for (size_t k = 0; k < fill.n; k++, n++) {
+            ids[n] = fill.ids[k];
             positions[n] = (int32_t)n;
         }
     }
@@ -107,7 +108,7 @@ static asc_status one_length(asc_job *j, const row *rows, size_t n, double *out)
     return st;
 }
 
-asc_status asc_job_coalition_values(asc_job *j, const uint8_t *present, size_t n, double *out) {
+static asc_status one_trial(asc_job *j, const uint8_t *present, size_t n, double *out) {
     asc_ctx *ctx = j->ctx;
     size_t width = asc_job_max_tokens(j), cells;
     asc_status st = ASC_OK;
@@ -133,5 +134,25 @@ done:
     asc_free(ctx, ids);
     asc_free(ctx, positions);
     asc_free(ctx, rows);
+    return st;
+}
+
+/* Random baselines: the mean over the trials. */
+asc_status asc_job_coalition_values(asc_job *j, const uint8_t *present, size_t n, double *out) {
+    asc_ctx *ctx = j->ctx;
+    size_t trials = asc_job_draws(j) && j->req->trials > 1 ? j->req->trials : 1, cells;
+    if (trials == 1) return one_trial(j, present, n, out);
+    double *once = asc_mul_size(n, asc_job_n_values(j), &cells)
+                       ? asc_calloc(ctx, ASC_MEM_GENERAL, cells + 1, sizeof *once)
+                       : NULL;
+    if (once == NULL) return ASC_RESOURCE_EXHAUSTED;
+    memset(out, 0, cells * sizeof *out);
+    asc_status st = ASC_OK;
+    for (j->trial = 0; st == ASC_OK && j->trial < trials; j->trial++) {
+        st = one_trial(j, present, n, once);
+        for (size_t i = 0; st == ASC_OK && i < cells; i++) out[i] += once[i] / (double)trials;
+    }
+    j->trial = 0;
+    asc_free(ctx, once);
     return st;
 }

@@ -17,16 +17,16 @@ static void group_scores(asc_job *j) {
     asc_result *r = j->r;
     bool norm =
         strcmp(r->method, "saliency") == 0 && (j->req->norm == NULL || strcmp(j->req->norm, "l2") == 0);
-    for (size_t i = 0; i < r->n_features; i++) {
-        asc_feature *f = &r->features[i];
-        double s = 0.0, e = 0.0;
-        for (size_t k = f->first_token; k < f->first_token + f->n_tokens; k++) {
-            s += norm ? r->scores[k] * r->scores[k] : r->scores[k];
-            e += r->score_errors[k];
+    for (size_t i = 0; i < r->n_features; i++) r->features[i].score = r->features[i].error = 0.0;
+    for (size_t i = 0; i < r->n_parts; i++) {
+        const asc_feature_part *p = &r->parts[i];
+        asc_feature *f = &r->features[p->feature];
+        for (size_t k = p->first_token; k < p->first_token + p->n_tokens; k++) {
+            f->score += norm ? r->scores[k] * r->scores[k] : r->scores[k];
+            f->error += r->score_errors[k];
         }
-        f->score = norm ? sqrt(s) : s;
-        f->error = e;
     }
+    for (size_t i = 0; norm && i < r->n_features; i++) r->features[i].score = sqrt(r->features[i].score);
 }
 
 static void sums(asc_job *j) {

@@ -7,9 +7,14 @@
 #include <string.h>
 
 static asc_status groups_reserve(asc_job *j, size_t n) {
-    j->groups = asc_calloc(j->ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->groups);
-    j->group_message = asc_calloc(j->ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->group_message);
-    return j->groups == NULL || j->group_message == NULL ? ASC_RESOURCE_EXHAUSTED : ASC_OK;
+    asc_ctx *ctx = j->ctx;
+    j->groups = asc_calloc(ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->groups);
+    j->group_message = asc_calloc(ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->group_message);
+    j->parts = asc_calloc(ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->parts);
+    j->off = asc_calloc(ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->off);
+    return j->groups == NULL || j->group_message == NULL || j->parts == NULL || j->off == NULL
+               ? ASC_RESOURCE_EXHAUSTED
+               : ASC_OK;
 }
 
 /* Message of a byte; content says whether a user wrote it. */
@@ -26,8 +31,45 @@ static int64_t message_at(const asc_chat_text *chat, size_t byte, bool *content)
     return -1;
 }
 
+/* Tokens that the request takes out: skipped ids, frozen bytes. A token with a visible byte in a frozen span is
+ * frozen as a whole, so that frozen text never changes. */
+static asc_status find_off(asc_job *j, const asc_chat_text *chat, bool *off) {
+    const asc_request *q = j->req;
+    const asc_result *r = j->r;
+    asc_status st = ASC_OK;
+    int64_t n_vocab = (int64_t)asc_tokenizer_get_info(asc_model_tokenizer(j->m)).n_vocab;
+    for (size_t k = 0; k < q->n_skip_tokens; k++) {
+        if (q->skip_tokens[k] < 0 || q->skip_tokens[k] >= n_vocab) {
+            ASC_FAIL(j->ctx, ASC_OUT_OF_RANGE, "skipped token %d is not in the vocabulary of %lld",
+                     q->skip_tokens[k], (long long)n_vocab);
+            return asc_hint(j->ctx, "ids are 0 .. %lld", (long long)n_vocab - 1);
+        }
+        for (size_t i = 0; i < r->n_prompt; i++) off[i] = off[i] || r->prompt_ids[i] == q->skip_tokens[k];
+    }
+    for (size_t k = 0; k < q->n_frozen && st == ASC_OK; k++) {
+        asc_span s = q->frozen[k];
+        st = asc_job_place(j, chat, "frozen part", k, &s);
+        for (size_t i = 0; i < r->n_prompt && st == ASC_OK; i++)
+            off[i] = off[i] || asc_token_reaches(r, i, s.start, s.end);
+    }
+    return st;
+}
+
+static void add_part(asc_job *j, size_t first, size_t last, size_t feature) {
+    j->parts[j->n_parts++] = (asc_part){.first = first, .last = last, .feature = (int32_t)feature};
+}
+
+/* A feature of the tokens [first, last) that are not taken out; none when all are. */
 static void add_group(asc_job *j, size_t first, size_t last, int64_t message) {
     asc_result *r = j->r;
+    size_t before = j->n_parts;
+    for (size_t i = first, k; i < last; i = k) {
+        for (k = i + 1; k < last && j->off[k] == j->off[i];) k++;
+        if (!j->off[i]) add_part(j, i, k, j->n_groups);
+    }
+    if (j->n_parts == before) return;
+    first = j->parts[before].first;
+    last = j->parts[before].last;
     j->group_message[j->n_groups] = message;
     j->groups[j->n_groups++] = (asc_token_group){
         .first = first, .last = last, .start = r->token_start[first], .end = r->token_end[last - 1]};
@@ -94,10 +136,36 @@ done:
     return st;
 }
 
+/* The text of a feature: its label, or that of its parts, with an ellipsis where others stand between. */
+static char *text_of(asc_job *j, size_t feature, size_t *len) {
+    const asc_result *r = j->r;
+    asc_strbuf b;
+    bool any = false;
+    asc_strbuf_init(&b, j->ctx);
+    asc_strbuf_adds(&b, "");
+    for (size_t i = 0; i < j->n_parts; i++) {
+        const asc_part *p = &j->parts[i];
+        asc_view label = j->placed != NULL ? j->req->slots[j->placed[i].slot].label : asc_view_make(NULL, 0);
+        if (p->feature != (int32_t)feature) continue;
+        if (label.ptr != NULL && any) continue; /* the first one's label names all */
+        if (any) asc_strbuf_adds(&b, " \xe2\x80\xa6 ");
+        if (label.ptr != NULL)
+            asc_strbuf_addv(&b, label);
+        else
+            asc_strbuf_add(&b, r->prompt + r->token_start[p->first],
+                           r->token_end[p->last - 1] - r->token_start[p->first]);
+        any = true;
+    }
+    char *s = asc_strbuf_take(&b, len);
+    asc_strbuf_deinit(&b);
+    return s;
+}
+
 static asc_status fill_features(asc_job *j) {
     asc_result *r = j->r;
     r->features = asc_calloc(j->ctx, ASC_MEM_GENERAL, j->n_groups + 1, sizeof *r->features);
-    if (r->features == NULL) return ASC_RESOURCE_EXHAUSTED;
+    r->parts = asc_calloc(j->ctx, ASC_MEM_GENERAL, j->n_parts + 1, sizeof *r->parts);
+    if (r->features == NULL || r->parts == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (size_t i = 0; i < j->n_groups; i++) {
         const asc_token_group *g = &j->groups[i];
         asc_feature *f = &r->features[i];
@@ -105,46 +173,65 @@ static asc_status fill_features(asc_job *j) {
                            .end = g->end,
                            .first_token = g->first,
                            .n_tokens = g->last - g->first,
-                           .message = j->group_message[i],
-                           .text_len = g->end - g->start};
-        f->text =
-            asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_make(r->prompt + g->start, g->end - g->start));
+                           .message = j->group_message[i]};
+        f->text = text_of(j, i, &f->text_len);
         if (f->text == NULL) return ASC_RESOURCE_EXHAUSTED;
         r->n_features = i + 1;
-        for (size_t k = g->first; k < g->last; k++) j->active[k] = true;
     }
+    for (size_t i = 0; i < j->n_parts; i++) {
+        const asc_part *p = &j->parts[i];
+        r->parts[i] = (asc_feature_part){.start = r->token_start[p->first],
+                                         .end = r->token_end[p->last - 1],
+                                         .first_token = p->first,
+                                         .n_tokens = p->last - p->first,
+                                         .feature = (size_t)p->feature};
+        for (size_t k = p->first; k < p->last; k++) j->active[k] = true;
+    }
+    r->n_parts = j->n_parts;
     return ASC_OK;
 }
 
-/* One part a group; without it stands the baseline's token in each place, or nothing. */
+/* Without a part stands the baseline's token in each place, or nothing; slots may say it themselves. */
 static asc_status fill_parts(asc_job *j) {
     asc_ctx *ctx = j->ctx;
     size_t longest = 0;
-    for (size_t i = 0; i < j->n_groups; i++) {
-        size_t n = j->groups[i].last - j->groups[i].first;
+    for (size_t i = 0; i < j->n_parts; i++) {
+        size_t n = j->parts[i].last - j->parts[i].first;
         if (n > longest) longest = n;
     }
-    j->parts = asc_calloc(ctx, ASC_MEM_GENERAL, j->n_groups + 1, sizeof *j->parts);
     j->fill = asc_calloc(ctx, ASC_MEM_GENERAL, longest + 1, sizeof *j->fill);
-    if (j->parts == NULL || j->fill == NULL) return ASC_RESOURCE_EXHAUSTED;
+    if (j->fill == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (size_t i = 0; i < longest; i++) j->fill[i] = j->baseline_id;
-    for (size_t i = 0; i < j->n_groups; i++) {
-        const asc_token_group *g = &j->groups[i];
-        j->parts[i] = (asc_part){.first = g->first,
-                                 .last = g->last,
-                                 .feature = (int32_t)i,
-                                 .fill = j->fill,
-                                 .n_fill = j->baseline_id >= 0 ? g->last - g->first : 0};
+    for (size_t i = 0; i < j->n_parts; i++) {
+        asc_part *p = &j->parts[i];
+        p->fill = j->fill;
+        p->n_fill = j->baseline_id >= 0 ? p->last - p->first : 0;
     }
-    j->n_parts = j->n_groups;
-    return ASC_OK;
+    return j->placed != NULL ? asc_job_slot_fills(j) : ASC_OK;
+}
+
+static asc_status nothing_left(asc_job *j) {
+    const asc_request *q = j->req;
+    if (q->n_skip_tokens > 0 || q->n_frozen > 0) {
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT,
+                 "no features are left: everything in the prompt is frozen or skipped");
+        return asc_hint(j->ctx, "freeze or skip less");
+    }
+    ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "the prompt has no words to ascribe to");
+    return asc_hint(j->ctx, "give at least one word, or use --features token");
 }
 
 asc_status asc_job_features(asc_job *j, const asc_chat_text *chat) {
+    const asc_request *q = j->req;
     asc_status st = groups_reserve(j, j->r->n_prompt);
+    if (st == ASC_OK) st = find_off(j, chat, j->off);
     if (st != ASC_OK) return st;
-    j->r->feature_kind = j->req->features;
-    switch (j->req->features) {
+    j->r->feature_kind = q->features;
+    if (q->features != ASC_FEATURES_SLOT && q->n_slots > 0) {
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "slots, and features by %s", asc_features_name(q->features));
+        return asc_hint(j->ctx, "use --features slot; to look inside a slot, freeze the rest");
+    }
+    switch (q->features) {
     case ASC_FEATURES_TOKEN:
         st = by_token(j, chat);
         break;
@@ -154,17 +241,17 @@ asc_status asc_job_features(asc_job *j, const asc_chat_text *chat) {
     case ASC_FEATURES_SENTENCE:
         st = by_segment(j, chat, ASC_SEGMENT_SENTENCE);
         break;
+    case ASC_FEATURES_PARAGRAPH:
+        st = by_segment(j, chat, ASC_SEGMENT_PARAGRAPH);
+        break;
     case ASC_FEATURES_MESSAGE:
         st = by_message(j, chat);
         break;
-    case ASC_FEATURES_PARAGRAPH: /* refused with the other options (options.c) */
     case ASC_FEATURES_SLOT:
+        st = asc_job_slots(j, chat);
         break;
     }
-    if (st == ASC_OK && j->n_groups == 0) {
-        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "the prompt has no words to ascribe to");
-        st = asc_hint(j->ctx, "give at least one word, or use --features token");
-    }
+    if (st == ASC_OK && j->n_groups == 0) st = nothing_left(j);
     if (st == ASC_OK) st = fill_features(j);
     return st == ASC_OK ? fill_parts(j) : st;
 }

@@ -98,10 +98,10 @@ static void add_row(asc_job *j, size_t row, const asc_sweep_block *blk, const do
     for (int64_t b = 0; b < blk->b; b++) {
         const double *at = v + b * blk->t * step;
         for (int64_t t = 0; t < blk->t; t++) r->inner[row].total += weight * at[t * step];
-        for (size_t i = 0; i < r->n_features; i++) {
-            const asc_feature *f = &r->features[i];
-            for (size_t k = f->first_token; k < f->first_token + f->n_tokens; k++)
-                r->inner_scores[row * r->n_features + i] += weight * at[(int64_t)k * step];
+        for (size_t i = 0; i < r->n_parts; i++) {
+            const asc_feature_part *p = &r->parts[i];
+            for (size_t k = p->first_token; k < p->first_token + p->n_tokens; k++)
+                r->inner_scores[row * r->n_features + p->feature] += weight * at[(int64_t)k * step];
         }
     }
 }

@@ -11,13 +11,26 @@
 #include "segment.h"
 #include "strbuf.h"
 
-/* Tokens [first, last) of the prompt that come and go with a feature, and what stands there without it. */
+/* Tokens [first, last) of the prompt that come and go with a feature, and what stands there without it: one
+ * fill, or one of several that a draw decides for each coalition. */
+typedef struct asc_fill {
+    const int32_t *ids; /* owned by the job */
+    size_t n;           /* 0 = nothing */
+} asc_fill;
 typedef struct asc_part {
     size_t first, last;
     int32_t feature;     /* index of the feature; parts are ascending and do not overlap */
-    const int32_t *fill; /* n_fill ids, owned by the job; n_fill 0 = nothing */
+    const int32_t *fill; /* n_fill ids, owned by the job; n_fill 0 = nothing; the longest of several */
     size_t n_fill;
+    const asc_fill *choices; /* NULL: the fill alone */
+    size_t n_choices;
 } asc_part;
+
+/* A slot of the request and where it lies in the prompt's text. */
+typedef struct asc_placed_slot {
+    size_t slot;
+    asc_span at;
+} asc_placed_slot;
 
 /* A resolved request. Tokens of the prompt: r->prompt_ids [n_prompt]; features: groups of them. */
 typedef struct asc_job {
@@ -32,6 +45,12 @@ typedef struct asc_job {
     asc_part *parts; /* at least one a feature, covering exactly the active tokens */
     size_t n_parts;
     int32_t *fill;         /* what parts borrow */
+    int32_t **slot_fills;  /* the same of slots with baselines of their own */
+    size_t n_slot_fills;
+    asc_placed_slot *placed; /* [n_parts] the request's slot of each part; NULL: features are no slots */
+    asc_fill *choices;
+    size_t trial;          /* number of the draw of random baselines */
+    bool *off;             /* per prompt token: frozen or skipped */
     bool *active;          /* per prompt token: part of some feature; others are never perturbed */
     asc_baseline baseline; /* resolved: never AUTO */
     int32_t baseline_id;   /* token that stands in, -1 for REMOVE, ZERO, MEAN */
@@ -115,6 +134,20 @@ ASC_MUST_USE asc_status asc_job_targets(asc_job *j);
 ASC_MUST_USE asc_status asc_job_question(asc_job *j);
 ASC_MUST_USE asc_status asc_job_span(asc_job *j);
 ASC_MUST_USE asc_status asc_job_features(asc_job *j, const asc_chat_text *chat);
+/* slots.c: bytes of all messages' contents to bytes of the rendered prompt; without messages the span stays. */
+ASC_MUST_USE asc_status asc_job_place(asc_job *j, const asc_chat_text *chat, const char *what, size_t which,
+                                      asc_span *span);
+/* Parts of the request's slots, in the order of the prompt, with groups for their features. */
+ASC_MUST_USE asc_status asc_job_slots(asc_job *j, const asc_chat_text *chat);
+/* What slots with baselines of their own are filled with; behind asc_job_slots. */
+ASC_MUST_USE asc_status asc_job_slot_fills(asc_job *j);
+/* Does token i of the prompt have a visible byte in [start, end)? Of white space alone, its first byte counts;
+ * a token without bytes reaches nothing. */
+bool asc_token_reaches(const asc_result *r, size_t i, size_t start, size_t end);
+/* What stands in a part that is absent from the coalition `present`, in this job's trial. */
+asc_fill asc_part_fill(const asc_job *j, size_t part, const uint8_t *present);
+/* Does some slot have several baselines? Then coalitions are random. */
+bool asc_job_draws(const asc_job *j);
 
 /* target.c: the scalar of each of B prompts given as embeddings x [B,P,D] -> [B]. `run` may carry a site
  * hook. */

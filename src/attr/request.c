@@ -195,6 +195,11 @@ void asc_job_deinit(asc_job *j) {
     asc_free(j->ctx, j->active);
     asc_free(j->ctx, j->parts);
     asc_free(j->ctx, j->fill);
+    for (size_t i = 0; i < j->n_slot_fills; i++) asc_free(j->ctx, j->slot_fills[i]);
+    asc_free(j->ctx, j->slot_fills);
+    asc_free(j->ctx, j->choices);
+    asc_free(j->ctx, j->placed);
+    asc_free(j->ctx, j->off);
     asc_encoder_job_end(j);
     asc_free(j->ctx, j->whole_p);
     asc_free(j->ctx, j->whole_log_p);

@@ -48,6 +48,27 @@ asc_view asc_feature_shown(const asc_report *rep, const asc_feature *f) {
     return v;
 }
 
+size_t asc_n_shown_parts(const asc_result *r) { return r->n_parts > 0 ? r->n_parts : r->n_features; }
+
+asc_feature_part asc_shown_part(const asc_result *r, size_t i) {
+    if (r->n_parts > 0) return r->parts[i];
+    const asc_feature *f = &r->features[i];
+    return (asc_feature_part){.start = f->start,
+                              .end = f->end,
+                              .first_token = f->first_token,
+                              .n_tokens = f->n_tokens,
+                              .feature = i};
+}
+
+asc_view asc_part_shown(const asc_result *r, const asc_feature_part *p) {
+    asc_view v = asc_view_make(r->prompt + p->start, p->end - p->start);
+    while (r->feature_kind != ASC_FEATURES_TOKEN && v.len > 1 && v.ptr[0] == ' ') {
+        v.ptr++;
+        v.len--;
+    }
+    return v;
+}
+
 const char *asc_feature_word(const asc_result *r) {
     const char *s = asc_features_name(r->feature_kind);
     return s != NULL ? s : "feature";

@@ -122,7 +122,7 @@ static void put_tip(page *p, const asc_feature *f) {
     if (isfinite(f->error)) asc_text_addf(p->t, " \xc2\xb1 %s", error);
 }
 
-static void put_word(page *p, const asc_feature *f, size_t from) {
+static void put_word(page *p, const asc_feature *f, size_t from, size_t end) {
     asc_text *t = p->t;
     int step = asc_scale_step(f->score, p->largest, STEPS);
     asc_text_adds(t, "<span class=\"f");
@@ -133,7 +133,7 @@ static void put_word(page *p, const asc_feature *f, size_t from) {
     asc_text_adds(t, "\" aria-label=\"");
     put_tip(p, f);
     asc_text_adds(t, "\">");
-    asc_put_html(t, asc_view_make(p->r->prompt + from, f->end - from), true, true);
+    asc_put_html(t, asc_view_make(p->r->prompt + from, end - from), true, true);
     asc_text_adds(t, "</span>");
 }
 
@@ -145,15 +145,13 @@ static void put_prompt(page *p) {
     asc_text_adds(t, "<section>\n<h2>The prompt</h2>\n<div id=\"prompt\" role=\"group\" dir=\"auto\" "
                      "aria-label=\"The prompt; each "
                      "part can be focused and tells its score\">");
-    for (size_t i = 0; i < r->n_features; i++) {
-        const asc_feature *f = &r->features[i];
-        size_t from = f->start;
-        if (f->start < pos || f->end > r->prompt_len || f->start >= f->end) continue;
-        if (r->feature_kind != ASC_FEATURES_TOKEN)
-            from = f->end - asc_feature_shown(p->rep, f).len; /* words, not blanks before them */
+    for (size_t i = 0; i < asc_n_shown_parts(r); i++) {
+        const asc_feature_part f = asc_shown_part(r, i);
+        if (f.start < pos || f.end > r->prompt_len || f.start >= f.end) continue;
+        size_t from = f.end - asc_part_shown(r, &f).len; /* words, not blanks before them */
         asc_put_html(t, asc_view_make(r->prompt + pos, from - pos), true, true);
-        put_word(p, f, from);
-        pos = f->end;
+        put_word(p, &r->features[f.feature], from, f.end);
+        pos = f.end;
     }
     asc_put_html(t, asc_view_make(r->prompt + pos, r->prompt_len - pos), true, true);
     asc_figure(-p->largest, true, low);

@@ -96,6 +96,22 @@ void asc_put_request(asc_text *t, const asc_request *q, asc_weights_mode weights
     asc_text_end(t);
 }
 
+/* Bytes of each part of a feature that has several. */
+static void put_parts(asc_text *t, const asc_result *r, size_t feature) {
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_parts; i++) n += r->parts[i].feature == feature;
+    if (n < 2) return;
+    asc_text_array(t, "parts");
+    for (size_t i = 0; i < r->n_parts; i++) {
+        if (r->parts[i].feature != feature) continue;
+        asc_text_array(t, NULL);
+        asc_text_int(t, NULL, (int64_t)r->parts[i].start);
+        asc_text_int(t, NULL, (int64_t)r->parts[i].end);
+        asc_text_end(t);
+    }
+    asc_text_end(t);
+}
+
 static void put_features(asc_text *t, const asc_result *r) {
     asc_text_array(t, "features");
     for (size_t i = 0; i < r->n_features; i++) {
@@ -105,6 +121,7 @@ static void put_features(asc_text *t, const asc_result *r) {
         asc_text_int(t, "start", (int64_t)f->start);
         asc_text_int(t, "end", (int64_t)f->end);
         asc_put_ids(t, "token_ids", r->prompt_ids + f->first_token, f->n_tokens);
+        put_parts(t, r, i);
         asc_text_num(t, "score", f->score);
         asc_text_num(t, "error", f->error);
         if (f->message >= 0)

@@ -50,6 +50,48 @@ void asc_put_matrix_json(asc_text *t, const asc_report *rep) {
     asc_text_end(t);
 }
 
+static void put_slots(asc_text *t, const asc_request *q) {
+    asc_text_array(t, "slots");
+    for (size_t i = 0; i < q->n_slots; i++) {
+        const asc_prompt_slot *s = &q->slots[i];
+        asc_text_object(t, NULL);
+        asc_text_int(t, "start", (int64_t)s->start);
+        asc_text_int(t, "end", (int64_t)s->end);
+        asc_text_int(t, "feature", s->feature);
+        if (s->label.ptr != NULL) {
+            asc_text_object(t, "label");
+            asc_text_bytes(t, "text", s->label);
+            asc_text_end(t);
+        }
+        asc_text_array(t, "baselines");
+        for (size_t k = 0; k < s->n_baselines; k++) {
+            asc_text_object(t, NULL);
+            asc_text_bytes(t, "text", s->baselines[k]);
+            asc_text_end(t);
+        }
+        asc_text_end(t);
+        asc_text_end(t);
+    }
+    asc_text_end(t);
+}
+
+/* What features are made of, where it is more than their kind. */
+static void put_feature_request(asc_text *t, const asc_request *q) {
+    if (q->n_slots > 0) put_slots(t, q);
+    if (q->n_skip_tokens > 0) asc_put_ids(t, "skip_tokens", q->skip_tokens, q->n_skip_tokens);
+    if (q->n_frozen > 0) {
+        asc_text_array(t, "frozen");
+        for (size_t i = 0; i < q->n_frozen; i++) {
+            asc_text_array(t, NULL);
+            asc_text_int(t, NULL, (int64_t)q->frozen[i].start);
+            asc_text_int(t, NULL, (int64_t)q->frozen[i].end);
+            asc_text_end(t);
+        }
+        asc_text_end(t);
+    }
+    if (q->trials > 0) asc_text_int(t, "trials", (int64_t)q->trials);
+}
+
 void asc_put_question(asc_text *t, const asc_request *q) {
     if (q->span.ptr != NULL) {
         asc_text_object(t, "span");
@@ -64,6 +106,7 @@ void asc_put_question(asc_text *t, const asc_request *q) {
         asc_text_null(t, "span");
     }
     asc_text_bool(t, "per_token", q->per_token);
+    put_feature_request(t, q);
 }
 
 /* ---- terminals ---- */

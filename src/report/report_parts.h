@@ -32,6 +32,11 @@ int asc_scale_step(double score, double largest, int steps);
 /* A feature's text without the blanks before it, which belong to its first token but not to the word; tokens
  * keep them. A token without text in the prompt (an added begin token) shows its name. */
 asc_view asc_feature_shown(const asc_report *rep, const asc_feature *f);
+/* Where features lie in the prompt, in its order; a result without parts has one a feature. */
+size_t asc_n_shown_parts(const asc_result *r);
+asc_feature_part asc_shown_part(const asc_result *r, size_t i);
+/* A part's text without the blanks before it (except of token features). */
+asc_view asc_part_shown(const asc_result *r, const asc_feature_part *p);
 /* False for methods that start from no baseline; then baseline_value means nothing. */
 bool asc_has_baseline(const asc_result *r);
 /* What would make an unfinished result converge, as sentences. */

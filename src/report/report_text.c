@@ -118,15 +118,14 @@ static void put_prompt(page *p) {
     const asc_result *r = p->r;
     size_t pos = 0, at = 2;
     asc_text_adds(p->t, "\n  ");
-    for (size_t i = 0; i < r->n_features; i++) {
-        const asc_feature *f = &r->features[i];
-        if (f->start < pos || f->end > r->prompt_len || f->start >= f->end) continue;
-        size_t from =
-            r->feature_kind == ASC_FEATURES_TOKEN ? f->start : f->end - asc_feature_shown(p->rep, f).len;
+    for (size_t i = 0; i < asc_n_shown_parts(r); i++) {
+        const asc_feature_part f = asc_shown_part(r, i);
+        if (f.start < pos || f.end > r->prompt_len || f.start >= f.end) continue;
+        size_t from = f.end - asc_part_shown(r, &f).len;
         flow(p, asc_view_make(r->prompt + pos, from - pos), 0, &at);
-        flow(p, asc_view_make(r->prompt + from, f->end - from), asc_scale_step(f->score, p->largest, STEPS),
-             &at);
-        pos = f->end;
+        flow(p, asc_view_make(r->prompt + from, f.end - from),
+             asc_scale_step(r->features[f.feature].score, p->largest, STEPS), &at);
+        pos = f.end;
     }
     flow(p, asc_view_make(r->prompt + pos, r->prompt_len - pos), 0, &at);
     asc_text_adds(p->t, "\n\n  against ");

@@ -7,6 +7,7 @@
 
 typedef enum asc_segment_unit {
     ASC_SEGMENT_WORD, /* visible characters with the white space before them: "The", " capital", "\n\nof" */
+    ASC_SEGMENT_PARAGRAPH, /* up to and with the empty lines behind it */
     ASC_SEGMENT_SENTENCE /* up to . ! ? and their like, or an empty line; white space before it included */
 } asc_segment_unit;
 
