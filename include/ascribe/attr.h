@@ -224,7 +224,7 @@ typedef struct asc_result {
     /* dry run */
     double predicted_bytes_moved;          /* read and written by the ops */
     size_t predicted_tags[ASC_MEM_N_TAGS]; /* of predicted_peak_bytes */
-    asc_feature_part *parts; /* [n_parts]: one or more a feature */
+    asc_feature_part *parts;               /* [n_parts]: one or more a feature */
     size_t n_parts;
     /* per_token: scores of each explained target token */
     double *matrix, *matrix_errors; /* [n_matrix, n_features]; NULL unless asked for */

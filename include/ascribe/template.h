@@ -1,9 +1,9 @@
-/* ascribe/template.h - a prompt written as a template with placeholders: its text, and where the values lie in
- * it as slots of a request (ascribe/attr.h).
+/* ascribe/template.h - a prompt written as a template with placeholders: its text, and where the values lie
+ * in it as slots of a request (ascribe/attr.h).
  *
  * Placeholders as Python's format strings have them: {} is the next value, {0} the first, {name} the value of
- * that name; {{ and }} are braces. Conversions and formats ({a!r}, {a:>8}) and fields of values ({a.b}, {a[0]})
- * are refused.
+ * that name; {{ and }} are braces. Conversions and formats ({a!r}, {a:>8}) and fields of values ({a.b},
+ * {a[0]}) are refused.
  */
 #ifndef ASCRIBE_TEMPLATE_H
 #define ASCRIBE_TEMPLATE_H
@@ -27,15 +27,16 @@ typedef struct asc_template_value {
 typedef struct asc_template {
     char *text; /* NUL-terminated */
     size_t len;
-    asc_prompt_slot *slots; /* one for each placeholder, in order; labels are the values' names; a value that is
-                               used twice is one feature. They borrow baselines from the values */
+    asc_prompt_slot *slots; /* one for each placeholder, in order; labels are the values' names; a value that
+                               is used twice is one feature. They borrow baselines from the values */
     size_t n_slots;
 } asc_template;
 
-/* Fills a template. Errors: INVALID_ARGUMENT naming the place of an unclosed, unknown or odd placeholder, of a
- * value that no placeholder takes, or of an empty value; *out is all zero then. */
-ASC_API ASC_MUST_USE asc_status asc_template_fill(asc_ctx *ctx, asc_view text, const asc_template_value *values,
-                                                  size_t n, asc_template *out);
+/* Fills a template. Errors: INVALID_ARGUMENT naming the place of an unclosed, unknown or odd placeholder, of
+ * a value that no placeholder takes, or of an empty value; *out is all zero then. */
+ASC_API ASC_MUST_USE asc_status asc_template_fill(asc_ctx *ctx, asc_view text,
+                                                  const asc_template_value *values, size_t n,
+                                                  asc_template *out);
 ASC_API void asc_template_free(asc_ctx *ctx, asc_template *t);
 
 /* Values read from JSON; they borrow from `memory`. */
@@ -46,10 +47,20 @@ typedef struct asc_template_values {
 } asc_template_values;
 
 /* Accepts a list (values by place) or an object (by name). A value is a string, or {"value", "baseline": a
- * string or a list of them, "group": a number from 0 on}. Errors: INVALID_ARGUMENT naming value and key. *out is
- * empty then. */
-ASC_API ASC_MUST_USE asc_status asc_template_values_parse(asc_ctx *ctx, asc_view json, asc_template_values *out);
+ * string or a list of them, "group": a number from 0 on}. Errors: INVALID_ARGUMENT naming value and key. *out
+ * is empty then. */
+ASC_API ASC_MUST_USE asc_status asc_template_values_parse(asc_ctx *ctx, asc_view json,
+                                                          asc_template_values *out);
 ASC_API void asc_template_values_free(asc_ctx *ctx, asc_template_values *v);
+
+/* A document from one line of JSON: a string, or {"text", "label"} ("title" and "id" will do for the label).
+ * They borrow from `memory`; label {NULL,0} = none. Errors: INVALID_ARGUMENT naming the key. */
+typedef struct asc_document {
+    asc_view text, label;
+    void *memory;
+} asc_document;
+ASC_API ASC_MUST_USE asc_status asc_document_parse(asc_ctx *ctx, asc_view json, asc_document *out);
+ASC_API void asc_document_free(asc_ctx *ctx, asc_document *d);
 
 #ifdef __cplusplus
 }

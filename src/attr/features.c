@@ -31,8 +31,8 @@ static int64_t message_at(const asc_chat_text *chat, size_t byte, bool *content)
     return -1;
 }
 
-/* Tokens that the request takes out: skipped ids, frozen bytes. A token with a visible byte in a frozen span is
- * frozen as a whole, so that frozen text never changes. */
+/* Tokens that the request takes out: skipped ids, frozen bytes. A token with a visible byte in a frozen span
+ * is frozen as a whole, so that frozen text never changes. */
 static asc_status find_off(asc_job *j, const asc_chat_text *chat, bool *off) {
     const asc_request *q = j->req;
     const asc_result *r = j->r;

@@ -44,8 +44,8 @@ typedef struct asc_job {
     size_t n_groups;
     asc_part *parts; /* at least one a feature, covering exactly the active tokens */
     size_t n_parts;
-    int32_t *fill;         /* what parts borrow */
-    int32_t **slot_fills;  /* the same of slots with baselines of their own */
+    int32_t *fill;        /* what parts borrow */
+    int32_t **slot_fills; /* the same of slots with baselines of their own */
     size_t n_slot_fills;
     asc_placed_slot *placed; /* [n_parts] the request's slot of each part; NULL: features are no slots */
     asc_fill *choices;
@@ -134,15 +134,16 @@ ASC_MUST_USE asc_status asc_job_targets(asc_job *j);
 ASC_MUST_USE asc_status asc_job_question(asc_job *j);
 ASC_MUST_USE asc_status asc_job_span(asc_job *j);
 ASC_MUST_USE asc_status asc_job_features(asc_job *j, const asc_chat_text *chat);
-/* slots.c: bytes of all messages' contents to bytes of the rendered prompt; without messages the span stays. */
+/* slots.c: bytes of all messages' contents to bytes of the rendered prompt; without messages the span stays.
+ */
 ASC_MUST_USE asc_status asc_job_place(asc_job *j, const asc_chat_text *chat, const char *what, size_t which,
                                       asc_span *span);
 /* Parts of the request's slots, in the order of the prompt, with groups for their features. */
 ASC_MUST_USE asc_status asc_job_slots(asc_job *j, const asc_chat_text *chat);
 /* What slots with baselines of their own are filled with; behind asc_job_slots. */
 ASC_MUST_USE asc_status asc_job_slot_fills(asc_job *j);
-/* Does token i of the prompt have a visible byte in [start, end)? Of white space alone, its first byte counts;
- * a token without bytes reaches nothing. */
+/* Does token i of the prompt have a visible byte in [start, end)? Of white space alone, its first byte
+ * counts; a token without bytes reaches nothing. */
 bool asc_token_reaches(const asc_result *r, size_t i, size_t start, size_t end);
 /* What stands in a part that is absent from the coalition `present`, in this job's trial. */
 asc_fill asc_part_fill(const asc_job *j, size_t part, const uint8_t *present);

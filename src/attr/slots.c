@@ -29,8 +29,8 @@ bool asc_token_reaches(const asc_result *r, size_t i, size_t start, size_t end) 
 /* ---- places ---- */
 
 static asc_status outside(asc_job *j, const char *what, size_t which, const asc_span *s, size_t len) {
-    ASC_FAIL(j->ctx, ASC_OUT_OF_RANGE, "%s %zu: bytes %zu to %zu are not in the prompt of %zu bytes", what, which,
-             s->start, s->end, len);
+    ASC_FAIL(j->ctx, ASC_OUT_OF_RANGE, "%s %zu: bytes %zu to %zu are not in the prompt of %zu bytes", what,
+             which, s->start, s->end, len);
     return asc_hint(j->ctx, "start is at most end, and end at most the length of the text");
 }
 
@@ -77,14 +77,15 @@ asc_status asc_job_place(asc_job *j, const asc_chat_text *chat, const char *what
     asc_span at;
     size_t off = 0;
     if (span->end > before + content.len) {
-        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "%s %zu reaches from message %zu into the next", what, which, m);
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "%s %zu reaches from message %zu into the next", what, which,
+                 m);
         return asc_hint(j->ctx, "give one for each message");
     }
     if (!content_of(chat, m, &at) ||
         !moved(content, asc_view_make(chat->text + at.start, at.end - at.start), &off)) {
         ASC_FAIL(j->ctx, ASC_FAILED_PRECONDITION,
-                 "%s %zu: the chat template writes message %zu in other words, so its parts have no place", what,
-                 which, m);
+                 "%s %zu: the chat template writes message %zu in other words, so its parts have no place",
+                 what, which, m);
         return asc_hint(j->ctx, "use --features message, or give the prompt as one text");
     }
     size_t start = span->start - before, end = span->end - before, written = at.end - at.start;
@@ -118,8 +119,9 @@ static asc_status find_tokens(asc_job *j, place *p) {
         p->last = i + 1;
     }
     if (p->first < p->last) return ASC_OK;
-    ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "slot %zu is empty: bytes %zu to %zu of the prompt hold no token of it",
-             p->slot, p->at.start, p->at.end);
+    ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT,
+             "slot %zu is empty: bytes %zu to %zu of the prompt hold no token of it", p->slot, p->at.start,
+             p->at.end);
     return asc_hint(j->ctx, "give it a text, or leave the slot out");
 }
 
@@ -127,12 +129,14 @@ static asc_status check_neighbours(asc_job *j, const place *a, const place *b) {
     if (b->at.start < a->at.end) {
         ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "slots %zu and %zu overlap: bytes %zu to %zu, and %zu to %zu",
                  a->slot, b->slot, a->at.start, a->at.end, b->at.start, b->at.end);
-        return asc_hint(j->ctx, "a byte belongs to one slot; slots with the same feature come and go together");
+        return asc_hint(j->ctx,
+                        "a byte belongs to one slot; slots with the same feature come and go together");
     }
     if (b->first >= a->last) return ASC_OK;
     asc_view piece = asc_view_cut(asc_token_piece(asc_model_tokenizer(j->m), j->r->prompt_ids[b->first]), 60);
-    ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "slots %zu and %zu share the token \"" ASC_VIEW_FMT "\" (number %zu)",
-             a->slot, b->slot, ASC_VIEW_ARG(piece), b->first);
+    ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT,
+             "slots %zu and %zu share the token \"" ASC_VIEW_FMT "\" (number %zu)", a->slot, b->slot,
+             ASC_VIEW_ARG(piece), b->first);
     return asc_hint(j->ctx, "put a blank between them, or make them one slot");
 }
 
@@ -155,8 +159,8 @@ static asc_status warn_widened(asc_job *j, const place *p) {
 static asc_status check_frozen(asc_job *j, const place *p) {
     for (size_t i = p->first; i < p->last; i++) {
         if (!j->off[i]) continue;
-        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "slot %zu holds token %zu of the prompt, which is frozen or skipped",
-                 p->slot, i);
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT,
+                 "slot %zu holds token %zu of the prompt, which is frozen or skipped", p->slot, i);
         return asc_hint(j->ctx, "what is frozen lies outside the slots");
     }
     return ASC_OK;
@@ -214,7 +218,8 @@ done:
 
 /* ---- what stands there instead ---- */
 
-/* The tokens of text where part i was, with what its tokens have outside the slot; blanks alone are nothing. */
+/* The tokens of text where part i was, with what its tokens have outside the slot; blanks alone are nothing.
+ */
 static asc_status tokens_instead(asc_job *j, size_t i, asc_view text, asc_fill *out) {
     asc_ctx *ctx = j->ctx;
     const asc_result *r = j->r;
@@ -256,7 +261,8 @@ static bool keeps_bytes(const asc_job *j, size_t i) {
 static asc_status check_draws(asc_job *j) {
     const asc_request *q = j->req;
     if (!asc_job_draws(j))
-        return q->trials > 1 ? asc_job_warn(j, "trials has no effect: no slot has several baselines") : ASC_OK;
+        return q->trials > 1 ? asc_job_warn(j, "trials has no effect: no slot has several baselines")
+                             : ASC_OK;
     if (q->trials > 1) return ASC_OK;
     return asc_job_warn(j, "each prompt's baselines were drawn once: scores change with the seed, and their "
                            "errors do not speak of that; --trials averages over several draws");
@@ -269,11 +275,13 @@ asc_status asc_job_slot_fills(asc_job *j) {
     for (size_t i = 0; i < j->n_parts; i++) {
         const asc_prompt_slot *s = &q->slots[j->placed[i].slot];
         if (s->n_baselines > 0 && j->method->by_gradient) {
-            ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
-                     "slot %zu has a baseline text, which may be of another length; %s needs a point of the same "
-                     "shape",
-                     j->placed[i].slot, j->method->info.name);
-            return asc_hint(ctx, "use a method that perturbs, as feature-ablation, or a --baseline of one token");
+            ASC_FAIL(
+                ctx, ASC_INVALID_ARGUMENT,
+                "slot %zu has a baseline text, which may be of another length; %s needs a point of the same "
+                "shape",
+                j->placed[i].slot, j->method->info.name);
+            return asc_hint(ctx,
+                            "use a method that perturbs, as feature-ablation, or a --baseline of one token");
         }
         if (!asc_add_size(most, s->n_baselines, &most)) return ASC_RESOURCE_EXHAUSTED;
     }

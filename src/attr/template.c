@@ -50,7 +50,8 @@ static asc_status next_piece(asc_ctx *ctx, asc_view t, size_t *pos, piece *out) 
         if (c == '}') return odd(ctx, t, i, "a single '}'", "write }} for the character");
         size_t end = i + 1;
         while (end < t.len && t.ptr[end] != '}' && t.ptr[end] != '{') end++;
-        if (end == t.len) return odd(ctx, t, i, "a placeholder that is not closed", "write {{ for the character");
+        if (end == t.len)
+            return odd(ctx, t, i, "a placeholder that is not closed", "write {{ for the character");
         if (t.ptr[end] == '{')
             return odd(ctx, t, end, "a placeholder inside another", "close the first one with }");
         out->field = true;
@@ -103,7 +104,8 @@ static asc_status by_place(filling *f, const piece *p, size_t *which) {
         }
     }
     char what[96];
-    snprintf(what, sizeof what, "no value number %llu: there are %zu without a name", (unsigned long long)k, seen);
+    snprintf(what, sizeof what, "no value number %llu: there are %zu without a name", (unsigned long long)k,
+             seen);
     return odd(f->ctx, f->t, p->at, what, "give more values; they are counted from 0");
 }
 
@@ -116,10 +118,12 @@ static asc_status by_name(filling *f, const piece *p, size_t *which) {
         }
     }
     asc_view name = asc_view_cut(p->text, 60);
-    bool more = memchr(p->text.ptr, '!', p->text.len) != NULL || memchr(p->text.ptr, ':', p->text.len) != NULL ||
-                memchr(p->text.ptr, '.', p->text.len) != NULL || memchr(p->text.ptr, '[', p->text.len) != NULL;
-    snprintf(what, sizeof what, more ? "the placeholder {" ASC_VIEW_FMT "} is more than a name"
-                                     : "no value for the placeholder {" ASC_VIEW_FMT "}",
+    bool more =
+        memchr(p->text.ptr, '!', p->text.len) != NULL || memchr(p->text.ptr, ':', p->text.len) != NULL ||
+        memchr(p->text.ptr, '.', p->text.len) != NULL || memchr(p->text.ptr, '[', p->text.len) != NULL;
+    snprintf(what, sizeof what,
+             more ? "the placeholder {" ASC_VIEW_FMT "} is more than a name"
+                  : "no value for the placeholder {" ASC_VIEW_FMT "}",
              ASC_VIEW_ARG(name));
     return odd(f->ctx, f->t, p->at, what,
                more ? "conversions, formats and fields of values are not supported; write {name}"
@@ -132,8 +136,8 @@ static asc_status add_slot(filling *f, size_t which) {
     if (o->n_slots >= MOST_PLACEHOLDERS)
         return ASC_FAIL(f->ctx, ASC_RESOURCE_EXHAUSTED, "a template of more than %d placeholders",
                         MOST_PLACEHOLDERS);
-    asc_status st = asc_grow(f->ctx, ASC_MEM_GENERAL, (void **)&o->slots, &f->cap, o->n_slots + 1,
-                             sizeof *o->slots);
+    asc_status st =
+        asc_grow(f->ctx, ASC_MEM_GENERAL, (void **)&o->slots, &f->cap, o->n_slots + 1, sizeof *o->slots);
     if (st != ASC_OK) return st;
     if (f->feature[which] < 0) f->feature[which] = f->n_features++;
     size_t start = f->text.len;
@@ -189,7 +193,8 @@ static asc_status fill(filling *f) {
         if (st == ASC_OK)
             st = p.text.len == 0 || is_number(p.text) ? by_place(f, &p, &which) : by_name(f, &p, &which);
         if (st == ASC_OK && f->values[which].text.len == 0)
-            st = odd(f->ctx, f->t, p.at, "the value of this placeholder is empty: there is nothing to ascribe to",
+            st = odd(f->ctx, f->t, p.at,
+                     "the value of this placeholder is empty: there is nothing to ascribe to",
                      "give it a text, or take the placeholder out");
         if (st == ASC_OK) st = add_slot(f, which);
     }

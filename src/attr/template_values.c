@@ -1,4 +1,4 @@
-/* template_values.c - values of a template from JSON. */
+/* template_values.c - values of a template, and documents, from JSON. */
 #include "ascribe/template.h"
 #include "alloc.h"
 #include "json.h"
@@ -20,7 +20,8 @@ static asc_status copy(asc_arena *a, asc_view v, asc_view *out) {
     return s != NULL ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
 }
 
-static asc_status read_baselines(asc_ctx *ctx, asc_arena *a, const asc_json *j, size_t i, asc_template_value *v) {
+static asc_status read_baselines(asc_ctx *ctx, asc_arena *a, const asc_json *j, size_t i,
+                                 asc_template_value *v) {
     bool list = asc_json_typeof(j) == ASC_JSON_ARRAY;
     size_t n = list ? asc_json_len(j) : 1;
     asc_status st = ASC_OK;
@@ -42,10 +43,12 @@ static asc_status read_value(asc_ctx *ctx, asc_arena *a, const asc_json *j, size
     asc_status st = ASC_OK;
     v->group = -1;
     if (asc_json_typeof(j) == ASC_JSON_STRING) return copy(a, asc_json_str(j), &v->text);
-    if (asc_json_typeof(j) != ASC_JSON_OBJECT) return wrong(ctx, i, v->name, "it is neither a string nor an object");
+    if (asc_json_typeof(j) != ASC_JSON_OBJECT)
+        return wrong(ctx, i, v->name, "it is neither a string nor an object");
     const asc_json *value = asc_json_get(j, "value"), *group = asc_json_get(j, "group"),
                    *baseline = asc_json_get(j, "baseline");
-    if (asc_json_typeof(value) != ASC_JSON_STRING) return wrong(ctx, i, v->name, "its \"value\" is no string");
+    if (asc_json_typeof(value) != ASC_JSON_STRING)
+        return wrong(ctx, i, v->name, "its \"value\" is no string");
     ASC_TRY(copy(a, asc_json_str(value), &v->text));
     if (baseline != NULL) ASC_TRY(read_baselines(ctx, a, baseline, i, v));
     if (group != NULL) {
@@ -104,4 +107,33 @@ void asc_template_values_free(asc_ctx *ctx, asc_template_values *v) {
     if (v->memory != NULL) asc_arena_deinit(v->memory);
     asc_free(ctx, v->memory);
     *v = (asc_template_values){0};
+}
+
+asc_status asc_document_parse(asc_ctx *ctx, asc_view json, asc_document *out) {
+    static const char *const names[] = {"label", "title", "id"};
+    asc_json *root = NULL;
+    *out = (asc_document){0};
+    asc_status st = asc_json_parse(ctx, json.ptr, json.len, &root);
+    const asc_json *text = root, *label = NULL;
+    if (st != ASC_OK) return st;
+    if (asc_json_typeof(root) == ASC_JSON_OBJECT) {
+        text = asc_json_get(root, "text");
+        for (size_t i = 0; label == NULL && i < sizeof names / sizeof *names; i++)
+            label = asc_json_get(root, names[i]);
+    }
+    out->memory = root;
+    if (asc_json_typeof(text) != ASC_JSON_STRING || asc_json_str(text).len == 0) {
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "a document whose \"text\" is no string, or empty");
+        asc_document_free(ctx, out);
+        return asc_hint(ctx, "write {\"text\": \"...\", \"label\": \"...\"} or a string");
+    }
+    out->text = asc_json_str(text);
+    if (asc_json_typeof(label) == ASC_JSON_STRING) out->label = asc_json_str(label);
+    return ASC_OK;
+}
+
+void asc_document_free(asc_ctx *ctx, asc_document *d) {
+    (void)ctx;
+    asc_json_free(d->memory);
+    *d = (asc_document){0};
 }

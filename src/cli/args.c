@@ -76,7 +76,9 @@ static int set(cli *c, int o, const char *value, const char *origin) {
     }
     c->value[o] = value;
     c->origin[o] = origin;
-    if (strcmp(origin, "command line") == 0 && c->n_given < (int)(sizeof c->given / sizeof *c->given)) {
+    if (strcmp(origin, "command line") == 0) {
+        const int most = (int)(sizeof c->given / sizeof *c->given);
+        if (c->n_given == most) return cli_usage("more than %d options", most);
         c->given[c->n_given].option = (cli_option_id)o;
         c->given[c->n_given++].value = value;
     }

@@ -55,7 +55,7 @@ struct cli {
     struct {
         cli_option_id option;
         const char *value;
-    } given[64]; /* in the order of the command line: options that may be given several times */
+    } given[256]; /* in the order of the command line: options that may be given several times */
     int n_given;
     const char *operand[2];
     int n_operands;
@@ -138,12 +138,20 @@ void cli_prompt_free(cli *c, cli_prompt *p);
 /* Its tokens, as asc_explain would make them; *out is made with malloc. text may be NULL. */
 int cli_prompt_ids(cli *c, const asc_model *m, const cli_prompt *p, int32_t **out, size_t *n);
 
+typedef struct cli_features cli_features;
+
 /* explain_args.c: what is asked of a language model, and who owns what a request borrows. */
 typedef struct cli_explain_args {
     asc_request req;
     cli_prompt prompt;
     int32_t *target_ids, *versus_ids;
+    cli_features *features;
 } cli_explain_args;
+/* feature_args.c: options that make no sense together; then, with the model open, slots, frozen parts,
+ * skipped tokens and the question, into the request. */
+int cli_features_check(const cli *c);
+int cli_features_read(cli *c, cli_explain_args *j, const asc_model *m);
+void cli_features_free(cli *c, cli_features *f);
 int cli_check_method(const char *name);   /* NULL is fine; EXIT_USAGE for an unknown one */
 int cli_refuse_net_options(const cli *c); /* that mean nothing for prompts */
 int cli_explain_request(cli *c, cli_explain_args *j);

@@ -123,6 +123,7 @@ int cli_refuse_net_options(const cli *c) {
 
 int cli_explain_open(cli *c, cli_explain_args *j, asc_model **out) {
     int rc = cli_open_context(c);
+    if (rc == EXIT_DONE) rc = cli_features_check(c);
     if (rc == EXIT_DONE) rc = cli_prompt_read(c, &j->prompt);
     if (rc != EXIT_DONE) return rc;
     j->req.prompt = j->prompt.text;
@@ -130,11 +131,13 @@ int cli_explain_open(cli *c, cli_explain_args *j, asc_model **out) {
     j->req.n_prompt_ids = j->prompt.n_ids;
     j->req.messages = j->prompt.messages;
     j->req.n_messages = j->prompt.n_messages;
-    return cli_open_model(c, out);
+    rc = cli_open_model(c, out);
+    return rc == EXIT_DONE ? cli_features_read(c, j, *out) : rc;
 }
 
 void cli_explain_args_free(cli *c, cli_explain_args *j) {
     if (c->ctx != NULL) cli_prompt_free(c, &j->prompt);
+    cli_features_free(c, j->features);
     free(j->target_ids);
     free(j->versus_ids);
 }

@@ -33,8 +33,8 @@ static void read_user(cli *c, cli_prompt *p) {
 }
 
 int cli_prompt_read(cli *c, cli_prompt *p) {
-    static const cli_option_id sources[] = {OPT_PROMPT, OPT_TEXT_PROMPT, OPT_PROMPT_FILE,
-                                            OPT_CHAT,   OPT_USER,        OPT_IDS};
+    static const cli_option_id sources[] = {OPT_PROMPT, OPT_TEXT_PROMPT, OPT_PROMPT_FILE, OPT_CHAT,
+                                            OPT_USER,   OPT_IDS,         OPT_TEMPLATE,    OPT_DOCUMENTS};
     int given = 0, which = -1;
     *p = (cli_prompt){0};
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
@@ -45,11 +45,14 @@ int cli_prompt_read(cli *c, cli_prompt *p) {
     if (given == 0)
         return cli_usage(
             "no prompt: give --prompt TEXT, --prompt-file FILE (- for standard input), --user TEXT, "
-            "--chat FILE or --ids LIST");
+            "--chat FILE, --ids LIST, --template TEXT or --documents FILE");
     if (given > 1)
-        return cli_usage(
-            "more than one prompt: give one of --prompt, --prompt-file, --user, --chat and --ids");
-    if (cli_has(c, OPT_SYSTEM) && which != OPT_USER) return cli_usage("--system goes with --user");
+        return cli_usage("more than one prompt: give one of --prompt, --prompt-file, --user, --chat, --ids, "
+                         "--template and "
+                         "--documents");
+    bool document = cli_has(c, OPT_QUESTION) || which == OPT_TEMPLATE || which == OPT_DOCUMENTS;
+    if (cli_has(c, OPT_SYSTEM) && which != OPT_USER && !document)
+        return cli_usage("--system goes with --user or --question");
     switch (which) {
     case OPT_PROMPT:
         p->text = view_of(c->value[OPT_PROMPT]);
@@ -67,6 +70,9 @@ int cli_prompt_read(cli *c, cli_prompt *p) {
         }
         return EXIT_DONE;
     }
+    case OPT_TEMPLATE: /* feature_args.c makes the text */
+    case OPT_DOCUMENTS:
+        return EXIT_DONE;
     case OPT_CHAT:
         return read_chat(c, p);
     case OPT_USER:

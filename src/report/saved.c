@@ -138,6 +138,70 @@ done:
     return st;
 }
 
+static asc_status get_baselines(reader *r, const asc_json *list, asc_prompt_slot *s) {
+    asc_status st = ASC_OK;
+    size_t n = asc_json_len(list);
+    asc_view *b = asc_arena_alloc(&r->arena, (n + 1) * sizeof *b);
+    if (b == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < n; i++) ASC_TRY(get_bytes(r, asc_json_at(list, i), "text", &b[i]));
+    s->baselines = b;
+    s->n_baselines = n;
+done:
+    return st;
+}
+
+static asc_status get_slots(reader *r, const asc_json *list) {
+    asc_status st = ASC_OK;
+    size_t n = asc_json_len(list);
+    if (asc_json_typeof(list) != ASC_JSON_ARRAY) return missing(r->ctx, "slots", "a list");
+    asc_prompt_slot *s = asc_arena_alloc(&r->arena, (n + 1) * sizeof *s);
+    if (s == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < n; i++) {
+        const asc_json *j = asc_json_at(list, i);
+        int64_t feature = asc_json_int(asc_json_get(j, "feature"), -1);
+        s[i] = (asc_prompt_slot){.feature = feature >= 0 && feature <= INT32_MAX ? (int32_t)feature : -1};
+        ASC_TRY(get_count(r, j, "start", &s[i].start));
+        ASC_TRY(get_count(r, j, "end", &s[i].end));
+        if (asc_json_get(j, "label") != NULL)
+            ASC_TRY(get_bytes(r, asc_json_get(j, "label"), "text", &s[i].label));
+        if (asc_json_get(j, "baselines") != NULL)
+            ASC_TRY(get_baselines(r, asc_json_get(j, "baselines"), &s[i]));
+    }
+    r->s.request.slots = s;
+    r->s.request.n_slots = n;
+done:
+    return st;
+}
+
+static asc_status get_frozen(reader *r, const asc_json *list) {
+    size_t n = asc_json_len(list);
+    if (asc_json_typeof(list) != ASC_JSON_ARRAY) return missing(r->ctx, "frozen", "a list");
+    asc_span *s = asc_arena_alloc(&r->arena, (n + 1) * sizeof *s);
+    if (s == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < n; i++) {
+        int64_t a = asc_json_int(asc_json_at(asc_json_at(list, i), 0), -1),
+                b = asc_json_int(asc_json_at(asc_json_at(list, i), 1), -1);
+        if (a < 0 || b < a) return missing(r->ctx, "frozen", "a list of byte ranges");
+        s[i] = (asc_span){(size_t)a, (size_t)b};
+    }
+    r->s.request.frozen = s;
+    r->s.request.n_frozen = n;
+    return ASC_OK;
+}
+
+/* What features are made of, where it is more than their kind. */
+static asc_status get_features(reader *r, const asc_json *q) {
+    asc_request *o = &r->s.request;
+    asc_status st = ASC_OK;
+    if (asc_json_get(q, "slots") != NULL) ASC_TRY(get_slots(r, asc_json_get(q, "slots")));
+    if (asc_json_get(q, "frozen") != NULL) ASC_TRY(get_frozen(r, asc_json_get(q, "frozen")));
+    if (asc_json_get(q, "skip_tokens") != NULL)
+        ASC_TRY(get_ids(r, q, "skip_tokens", &o->skip_tokens, &o->n_skip_tokens));
+    ASC_TRY(get_count(r, q, "trials", &o->trials));
+done:
+    return st;
+}
+
 /* Files of before have neither key. */
 static asc_status get_question(reader *r, const asc_json *q) {
     asc_request *o = &r->s.request;
@@ -167,6 +231,7 @@ static asc_status get_request(reader *r, const asc_json *q) {
     ASC_TRY(get_source(r, q, "target", &o->target, &o->target_ids, &o->n_target_ids));
     ASC_TRY(get_source(r, q, "versus", &o->versus, &o->versus_ids, &o->n_versus_ids));
     ASC_TRY(get_question(r, q));
+    ASC_TRY(get_features(r, q));
     ASC_TRY(get_name(r, q, "method", &o->method));
     ASC_TRY(get_name(r, q, "rule", &o->rule));
     ASC_TRY(get_name(r, q, "norm", &o->norm));

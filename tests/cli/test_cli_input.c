@@ -19,7 +19,7 @@ static void test_wrong_use(void **state) {
         {"$A explain $L --prompt a --versus b --versus-ids 5", "--versus"},
         {"$A explain $L --prompt a --generate 0", "at least 1"},
         {"$A explain $L --prompt a --method salency", "did you mean 'saliency'"},
-        {"$A explain $L --prompt a --features letter", "word|token|sentence|message"},
+        {"$A explain $L --prompt a --features letter", "word|token|sentence|paragraph|message|slot"},
         {"$A explain $L --prompt a --baseline token:x", "token id"},
         {"$A explain $L --prompt a --baseline dark", "--baseline is one of"},
         {"$A explain $L --prompt a --steps 1.5", "whole number"},

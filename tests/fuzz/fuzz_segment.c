@@ -14,7 +14,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     asc_ctx_options co = {.struct_size = sizeof co};
     asc_ctx *ctx = NULL;
     check(asc_ctx_create_base(&co, &ctx) == ASC_OK);
-    asc_segment_unit unit = (data[0] & 1) != 0 ? ASC_SEGMENT_SENTENCE : ASC_SEGMENT_WORD;
+    asc_segment_unit unit = (data[0] & 2) != 0   ? ASC_SEGMENT_PARAGRAPH
+                            : (data[0] & 1) != 0 ? ASC_SEGMENT_SENTENCE
+                                                 : ASC_SEGMENT_WORD;
     asc_view text = {(const char *)data + 2, size - 2};
     asc_span *s = NULL;
     size_t ns = 0, at = 0, nt = 0, ng = 0;
