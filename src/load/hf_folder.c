@@ -51,6 +51,21 @@ asc_status asc_hf_text(const asc_hf_folder *f, const char *file, size_t limit, c
     return st;
 }
 
+static asc_status parse_object(const asc_hf_folder *f, const char *file, asc_view text, asc_json **out) {
+    asc_status st = asc_json_parse(f->ctx, text.ptr, text.len, out);
+    if (st == ASC_OK && asc_json_typeof(*out) != ASC_JSON_OBJECT)
+        st = ASC_FAIL(f->ctx, ASC_INVALID_ARGUMENT, "JSON: expected an object");
+    if (st == ASC_INVALID_ARGUMENT) {
+        asc_fail_context(f->ctx, "'%s/%s'", f->path, file);
+        asc_hint(f->ctx, "the file is damaged; fetch it again");
+    }
+    if (st != ASC_OK) {
+        asc_json_free(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
 asc_status asc_hf_json(const asc_hf_folder *f, const char *file, asc_json **out) {
     char *text;
     size_t len;
@@ -58,22 +73,11 @@ asc_status asc_hf_json(const asc_hf_folder *f, const char *file, asc_json **out)
     asc_status st = asc_hf_text(f, file, ASC_HF_MAX_INDEX, &text, &len);
     if (st != ASC_OK || text == NULL) return st;
     if (len > ASC_HF_MAX_CONFIG && strcmp(file, INDEX) != 0) {
-        st = ASC_FAIL(f->ctx, ASC_RESOURCE_EXHAUSTED, "'%s/%s' has %zu bytes; the limit is %d", f->path, file,
-                      len, ASC_HF_MAX_CONFIG);
-        asc_hint(f->ctx, "this is no such file; fetch the folder again");
-    }
-    if (st == ASC_OK) {
-        st = asc_json_parse(f->ctx, text, len, out);
-        if (st == ASC_OK && asc_json_typeof(*out) != ASC_JSON_OBJECT)
-            st = ASC_FAIL(f->ctx, ASC_INVALID_ARGUMENT, "JSON: expected an object");
-        if (st == ASC_INVALID_ARGUMENT) {
-            asc_fail_context(f->ctx, "'%s/%s'", f->path, file);
-            asc_hint(f->ctx, "the file is damaged; fetch it again");
-        }
-    }
-    if (st != ASC_OK) {
-        asc_json_free(*out);
-        *out = NULL;
+        ASC_FAIL(f->ctx, ASC_RESOURCE_EXHAUSTED, "'%s/%s' has %zu bytes; the limit is %d", f->path, file, len,
+                 ASC_HF_MAX_CONFIG);
+        st = asc_hint(f->ctx, "this is no such file; fetch the folder again");
+    } else {
+        st = parse_object(f, file, asc_view_make(text, len), out);
     }
     asc_free(f->ctx, text);
     return st;
@@ -168,6 +172,36 @@ asc_status asc_hf_folder_open(asc_ctx *ctx, const char *path, asc_hf_folder **ou
     *out = f;
     f = NULL;
 done:
+    asc_hf_folder_close(f);
+    return st;
+}
+
+asc_status asc_hf_folder_parse(asc_ctx *ctx, asc_view config, asc_view index, const void *data, size_t size,
+                               asc_hf_folder **out) {
+    asc_status st = ASC_OK;
+    asc_json *list = NULL;
+    *out = NULL;
+    asc_hf_folder *f = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *f);
+    if (f == NULL) return ASC_RESOURCE_EXHAUSTED;
+    f->ctx = ctx;
+    asc_arena_init(&f->arena, ctx, ASC_MEM_GENERAL);
+    f->path = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_of("memory"));
+    if (f->path == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    ASC_TRY(parse_object(f, "config.json", config, &f->config));
+    if (index.ptr != NULL) {
+        ASC_TRY(parse_object(f, INDEX, index, &list));
+        ASC_TRY(asc_hf_add_shards(f, list, data, size));
+    } else {
+        ASC_TRY(asc_hf_add_bytes(f, asc_view_of("model.safetensors"), data, size, NULL));
+    }
+    ASC_TRY(asc_hf_seal(f));
+    *out = f;
+    f = NULL;
+done:
+    asc_json_free(list);
     asc_hf_folder_close(f);
     return st;
 }

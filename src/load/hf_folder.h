@@ -47,6 +47,10 @@ bool asc_hf_is_folder(const char *path);
  * INVALID_ARGUMENT (bad JSON, files that contradict the index or each other), UNIMPLEMENTED (weights as
  * pickles, adapters alone). On failure *out is NULL. */
 ASC_MUST_USE asc_status asc_hf_folder_open(asc_ctx *ctx, const char *path, asc_hf_folder **out);
+/* A folder in memory, for tests: texts of config.json and of an index ({NULL,0} = none), and a weight file
+ * that stays as long as the folder and is what every name in the index stands for. Errors as above. */
+ASC_MUST_USE asc_status asc_hf_folder_parse(asc_ctx *ctx, asc_view config, asc_view index, const void *data,
+                                            size_t size, asc_hf_folder **out);
 void asc_hf_folder_close(asc_hf_folder *f); /* NULL is accepted */
 
 asc_hf_tensor *asc_hf_find(const asc_hf_folder *f, const char *name); /* NULL when absent */

@@ -9,7 +9,13 @@ char *asc_hf_path(const asc_hf_folder *f, asc_view file);
 /* Maps one weight file and adds its tensors. index: NULL, or weight_map, which must place each of them there.
  */
 ASC_MUST_USE asc_status asc_hf_add_file(asc_hf_folder *f, asc_view file, const asc_json *weight_map);
-/* Adds every file that the index lists. */
+/* The same of bytes that stay. */
+ASC_MUST_USE asc_status asc_hf_add_bytes(asc_hf_folder *f, asc_view file, const void *data, size_t size,
+                                         const asc_json *weight_map);
+/* Adds every file that an index lists; data: NULL, or what stands for each of them. */
+ASC_MUST_USE asc_status asc_hf_add_shards(asc_hf_folder *f, const asc_json *index, const void *data,
+                                          size_t size);
+/* The same of the folder's own index. */
 ASC_MUST_USE asc_status asc_hf_add_index(asc_hf_folder *f);
 /* Builds the look-up by name; INVALID_ARGUMENT names a tensor that two files hold. */
 ASC_MUST_USE asc_status asc_hf_seal(asc_hf_folder *f);

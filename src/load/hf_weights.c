@@ -38,8 +38,17 @@ static asc_status keep(void *self, const asc_safetensor *t) {
                                    .shape = t->shape,
                                    .data = t->data,
                                    .bytes = t->bytes,
-                                   .file = f->n_maps - 1};
+                                   .file = f->n_maps > 0 ? f->n_maps - 1 : 0};
     return ASC_OK;
+}
+
+asc_status asc_hf_add_bytes(asc_hf_folder *f, asc_view file, const void *data, size_t size,
+                            const asc_json *weight_map) {
+    reading r = {f, file, weight_map};
+    asc_view cut = asc_view_cut(file, 255);
+    f->file_bytes += size;
+    asc_status st = asc_safetensors_each(f->ctx, data, size, keep, &r);
+    return st == ASC_OK ? st : asc_fail_context(f->ctx, "'%s/" ASC_VIEW_FMT "'", f->path, ASC_VIEW_ARG(cut));
 }
 
 asc_status asc_hf_add_file(asc_hf_folder *f, asc_view file, const asc_json *weight_map) {
@@ -51,17 +60,12 @@ asc_status asc_hf_add_file(asc_hf_folder *f, asc_view file, const asc_json *weig
     if (path == NULL) return ASC_RESOURCE_EXHAUSTED;
     asc_map *m = &f->maps[f->n_maps];
     st = asc_map_open(ctx, path, m);
+    asc_free(ctx, path);
     if (st == ASC_NOT_FOUND && weight_map != NULL)
         asc_hint(ctx, "model.safetensors.index.json lists this shard; fetch it");
-    if (st == ASC_OK) {
-        reading r = {f, file, weight_map};
-        f->n_maps++;
-        f->file_bytes += m->size;
-        st = asc_safetensors_each(ctx, m->data, m->size, keep, &r);
-        if (st != ASC_OK) st = asc_fail_context(ctx, "'%s'", path);
-    }
-    asc_free(ctx, path);
-    return st;
+    if (st != ASC_OK) return st;
+    f->n_maps++;
+    return asc_hf_add_bytes(f, file, m->data, m->size, weight_map);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -107,11 +111,17 @@ static asc_status shard_names(asc_hf_folder *f, const asc_json *map, asc_view **
 }
 
 asc_status asc_hf_add_index(asc_hf_folder *f) {
-    asc_status st = ASC_OK;
     asc_json *index;
+    asc_status st = asc_hf_json(f, "model.safetensors.index.json", &index);
+    if (st == ASC_OK) st = asc_hf_add_shards(f, index, NULL, 0);
+    asc_json_free(index);
+    return st;
+}
+
+asc_status asc_hf_add_shards(asc_hf_folder *f, const asc_json *index, const void *data, size_t size) {
+    asc_status st = ASC_OK;
     asc_view *files;
     size_t n;
-    ASC_TRY(asc_hf_json(f, "model.safetensors.index.json", &index));
     const asc_json *map = asc_json_get(index, "weight_map");
     if (asc_json_typeof(map) != ASC_JSON_OBJECT || asc_json_len(map) == 0) {
         ASC_FAIL(
@@ -127,7 +137,9 @@ asc_status asc_hf_add_index(asc_hf_folder *f) {
                       ASC_HF_MAX_SHARDS);
         goto done;
     }
-    for (size_t i = 0; i < n; i++) ASC_TRY(asc_hf_add_file(f, files[i], map));
+    for (size_t i = 0; i < n; i++)
+        ASC_TRY(data != NULL ? asc_hf_add_bytes(f, files[i], data, size, map)
+                             : asc_hf_add_file(f, files[i], map));
     /* Each file held only tensors that the index places there, so equal counts mean equal sets; otherwise
      * the look-up below finds the one that is missing. */
     if (f->n == asc_json_len(map)) goto done;
@@ -145,7 +157,6 @@ asc_status asc_hf_add_index(asc_hf_folder *f) {
         goto done;
     }
 done:
-    asc_json_free(index);
     return st;
 }
 

@@ -2,6 +2,7 @@
  * (torch_dtype, rope_theta, rope_scaling) and that of 5 (dtype, rope_parameters, layer_types). Keys that the
  * family's own program would not look at are ignored here too; those that change numbers in a way unknown
  * here are refused by name. */
+#include "encoder.h"
 #include "hf_family.h"
 #include "view.h"
 #include <math.h>
@@ -180,7 +181,7 @@ static asc_status unknown_family(const asc_hf_keys *k, const char *key) {
     asc_status st = asc_strbuf_status(&names);
     if (st == ASC_OK) {
         char hint[512];
-        snprintf(hint, sizeof hint, "supported: %s", names.ptr);
+        snprintf(hint, sizeof hint, "supported: %s; encoders: %s", names.ptr, asc_encoder_family_names());
         st = asc_hf_refuse(k, key, hint);
     }
     asc_strbuf_deinit(&names);
