@@ -204,7 +204,7 @@ asc_status asc_explain(asc_model *m, const asc_request *req, asc_result **out) {
         st = j.method->run(&j);
         asc_prof_pop(ctx, depth);
         if (st != ASC_OK) goto done;
-        if (j.method->by_gradient) group_scores(&j);
+        if (j.method->by_gradient || j.method->by_token) group_scores(&j);
         sums(&j);
         ASC_TRY(asc_job_target_probability(&j));
         r->flops = asc_exec_stats_of(ctx).flops - flops0;

@@ -84,6 +84,7 @@ typedef struct asc_method {
     asc_method_info info;
     bool by_gradient; /* takes sites, embedding baselines */
     bool needs_baseline;
+    bool by_token; /* prompts: run gives a score for each token, as those by gradient do */
     bool by_logit; /* prompts: explains logits where log p is asked for */
     bool complete; /* sum of scores = value - baseline value */
     asc_baseline auto_baseline;

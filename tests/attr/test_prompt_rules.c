@@ -61,6 +61,38 @@ static void against_torch(void **state) {
     test_ctx_end(ctx);
 }
 
+/* Probabilities and gradients of torch; rows of rollout are shares. */
+static void attention(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("reference", NULL);
+    asc_model *m = NULL;
+    asc_result *r = NULL, *target = NULL, *versus = NULL;
+    assert_ok(ctx, asc_model_open(ctx, test_data(FIXTURE_MODEL), NULL, &m));
+    asc_request q = fixture_request("attention-rollout");
+    assert_ok(ctx, asc_explain(m, &q, &r));
+    fixture_scores("rollout", r, EXACT);
+    assert_true(r->sum > 0.0 && r->sum <= 1.0);
+    asc_result_destroy(ctx, r);
+    q.method = "gradient-x-attention";
+    assert_ok(ctx, asc_explain(m, &q, &target));
+    fixture_scores("gradient_x_attention", target, EXACT);
+    q.versus_ids = fixture_versus;
+    q.n_versus_ids = 1;
+    assert_ok(ctx, asc_explain(m, &q, &r));
+    q.target_ids = fixture_versus;
+    q.n_target_ids = 1;
+    q.n_versus_ids = 0;
+    q.versus_ids = NULL;
+    assert_ok(ctx, asc_explain(m, &q, &versus));
+    for (size_t i = 0; i < FIXTURE_P; i++)
+        assert_true(fabs(r->scores[i] - (target->scores[i] - versus->scores[i])) < EXACT);
+    asc_result_destroy(ctx, r);
+    asc_result_destroy(ctx, target);
+    asc_result_destroy(ctx, versus);
+    asc_model_close(m);
+    test_ctx_end(ctx);
+}
+
 /* In f32, in every mode: within the stated errors of the f64 device. */
 static void on_the_processor(void **state) {
     (void)state;
@@ -192,14 +224,19 @@ static void refusals(void **state) {
     q.stdev = 0.0;
     q.memory_bytes = 1000;
     assert_int_equal(asc_explain(m, &q, &r), ASC_RESOURCE_EXHAUSTED);
+    q = fixture_request("attention-rollout");
+    q.versus_ids = fixture_versus;
+    q.n_versus_ids = 1;
+    assert_int_equal(asc_explain(m, &q, &r), ASC_UNIMPLEMENTED);
     asc_model_close(m);
     test_ctx_end(ctx);
 }
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
-    static const char *const methods[] = {"lrp", "deep-lift-shap", "gradient-shap", "noise-tunnel"};
-    for (size_t k = 0; k < 4; k++) {
+    static const char *const methods[] = {"lrp",          "deep-lift-shap",    "gradient-shap",
+                                          "noise-tunnel", "attention-rollout", "gradient-x-attention"};
+    for (size_t k = 0; k < 6; k++) {
         long total = 0;
         for (long fail_at = 0; fail_at <= total; fail_at += fail_at < 40 ? 1 : 97) {
             test_alloc a = {0};
@@ -233,9 +270,13 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(against_torch), cmocka_unit_test(on_the_processor),
-        cmocka_unit_test(sums),          cmocka_unit_test(draws),
-        cmocka_unit_test(refusals),      cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(against_torch),
+        cmocka_unit_test(attention),
+        cmocka_unit_test(on_the_processor),
+        cmocka_unit_test(sums),
+        cmocka_unit_test(draws),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
