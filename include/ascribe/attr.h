@@ -136,6 +136,8 @@ typedef struct asc_request {
                        their own; 0 = none (noise tunnel: 0.1) */
 
     /* ---- inner structure ---- */
+    const int32_t *corrupted_ids; /* the other prompt as ids */
+    size_t n_corrupted_ids;
     const char *layers; /* rows of scores for sites of every layer: "out", "attn.out", "mlp.out", "heads",
                            several with commas, or "all"; NULL = none (methods about layers: "out") */
 } asc_request;
@@ -153,7 +155,8 @@ typedef struct asc_feature {
 typedef struct asc_inner_row {
     char name[64];       /* "blocks.3.attn.out", "blocks.3.heads.5" */
     int64_t layer, head; /* head -1: not one */
-    double total;        /* over all tokens, those of no feature and the answer's included */
+    double total; /* over all tokens, those of no feature and the answer's included: their sum, or
+                     (activation patching) what all of them do together */
     double error;        /* bound on each number of the row */
 } asc_inner_row;
 

@@ -66,6 +66,7 @@ typedef struct asc_job {
     struct asc_job_leaves *leaves;   /* set while a batch is recorded to be kept (job_capture.h) */
     struct asc_encoder_job *encoder; /* text encoders (target_encoder.h); NULL for language models */
     struct asc_estimate *estimate;   /* a dry run: passes are counted, not run (estimate.h) */
+    int32_t *other;                  /* ids of the other prompt (corrupted.h), n_prompt; NULL = none */
     unsigned inner;                  /* sites of blocks that have rows in the result (sweep.h); 0 = none */
     asc_request adapted;             /* the request, where a method explains another output: lrp the logit */
 } asc_job;

@@ -108,6 +108,7 @@ asc_status asc_job_options(asc_job *j) {
                    {"refine", q->refine > 0.0, true},
                    {"max-evaluations", q->max_evaluations > 0, adaptive},
                    {"max-seconds", q->max_seconds > 0.0, adaptive},
+                   {"corrupted", q->corrupted.ptr != NULL || q->corrupted_ids != NULL, true},
                    {"stdevs", q->stdev > 0.0, true},
                    {"layers", q->layers != NULL && q->layers[0] != '\0', true}};
     ASC_TRY(check_sampling(j));

@@ -94,9 +94,9 @@ static void record_ends(sweeps *s, asc_sweep *w, size_t first, size_t b) {
     asc_tensor *x = many(ctx, s->x, b), *x0;
     if (s->spread > 0.0) x = asc_add(ctx, x, noise(s, first, b));
     w->x = x;
-    if (s->kind != ASC_ROWS_PAIRS && s->kind != ASC_ROWS_PATH) return;
+    if (s->kind == ASC_ROWS_PROMPT || s->kind == ASC_ROWS_NOISY) return;
     x0 = baselines(s, first, b);
-    if (s->kind == ASC_ROWS_PAIRS) {
+    if (s->kind != ASC_ROWS_PATH) {
         w->x0 = x0;
         return;
     }
@@ -150,8 +150,8 @@ static asc_status one_batch(sweeps *s, asc_sweep *w, size_t first, size_t b) {
     if (st == ASC_OK) st = asc_sweep_run(w);
     if (st == ASC_OK) st = add_up(s, b);
     for (size_t i = 0; st == ASC_OK && i < b; i++) {
-        if (s->kind == ASC_ROWS_PROMPT || s->kind == ASC_ROWS_PAIRS) r->value = s->f[i];
-        if (s->kind == ASC_ROWS_PAIRS) r->baseline_value += s->f0[i] / (double)s->samples;
+        if (s->kind != ASC_ROWS_PATH && s->kind != ASC_ROWS_NOISY) r->value = s->f[i];
+        if (w->paired) r->baseline_value += s->f0[i] / (double)s->samples;
     }
     return asc_scope_close(ctx, st);
 }
@@ -195,8 +195,12 @@ static asc_status make_ends(sweeps *s) {
     asc_tensor *x = asc_model_embed(j->m, j->r->prompt_ids, 1, p);
     x = asc_reshape(ctx, x, ASC_SHAPE(p, j->m->info.d_model));
     const bool paired = s->kind == ASC_ROWS_PAIRS || s->kind == ASC_ROWS_PATH;
-    const bool fixed = paired && j->baseline != ASC_BASELINE_AUTO;
-    asc_tensor *ends[2] = {x, fixed ? asc_job_path_start(j, x) : x};
+    const bool fixed = s->kind == ASC_ROWS_OTHER || (paired && j->baseline != ASC_BASELINE_AUTO);
+    asc_tensor *ends[2] = {x, x};
+    if (s->kind == ASC_ROWS_OTHER)
+        ends[1] = asc_reshape(ctx, asc_model_embed(j->m, j->other, 1, p), ASC_SHAPE(p, j->m->info.d_model));
+    else if (fixed)
+        ends[1] = asc_job_path_start(j, x);
     asc_status st = asc_run(ctx, ends, fixed ? 2 : 1);
     for (int i = 0; st == ASC_OK && i < (fixed ? 2 : 1); i++) asc_tensor_detach(ends[i]);
     s->x = ends[0];
@@ -239,7 +243,7 @@ asc_status asc_prompt_sweeps(asc_job *j, asc_prompt_rows kind, asc_rules *rules,
     sweeps s = {.j = j, .kind = kind, .samples = samples};
     asc_sweep w = {.j = j,
                    .rules = rules,
-                   .paired = kind == ASC_ROWS_PAIRS,
+                   .paired = kind == ASC_ROWS_PAIRS || kind == ASC_ROWS_OTHER,
                    .has_by = kind == ASC_ROWS_PATH,
                    .want = j->inner,
                    .sink = sink,

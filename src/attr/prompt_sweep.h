@@ -9,6 +9,7 @@ typedef enum asc_prompt_rows {
     ASC_ROWS_PROMPT, /* the prompt */
     ASC_ROWS_PAIRS,  /* the prompt against a baseline */
     ASC_ROWS_PATH,   /* a random point between a baseline and the (noisy) prompt; times their difference */
+    ASC_ROWS_OTHER,  /* the prompt, times its difference to the other prompt (corrupted.h) */
     ASC_ROWS_NOISY   /* the noisy prompt, times itself */
 } asc_prompt_rows;
 

@@ -193,6 +193,7 @@ void asc_job_deinit(asc_job *j) {
     asc_free(j->ctx, j->groups);
     asc_free(j->ctx, j->group_message);
     asc_free(j->ctx, j->active);
+    asc_free(j->ctx, j->other);
     asc_free(j->ctx, j->parts);
     asc_free(j->ctx, j->fill);
     for (size_t i = 0; i < j->n_slot_fills; i++) asc_free(j->ctx, j->slot_fills[i]);

@@ -335,6 +335,7 @@ static asc_status backward(walk *w, int64_t l) {
         y[k] = record(w, l, k, entering(w, l, k));
     }
     back(w, y, w->g.t, x, &g);
+    if (w->n_runs > 1 && asc_tensor_poisoned(y[1])) g = y[1]; /* derivatives alone do not look at it */
     size_t n = 1;
     ts[0] = asc_tensor_poisoned(g) || l > 0 ? g : parts_of(w, g);
     if (!asc_tensor_poisoned(g)) n = list_wanted(w, ts, 1);

@@ -144,7 +144,7 @@ typedef struct cli_features cli_features;
 typedef struct cli_explain_args {
     asc_request req;
     cli_prompt prompt;
-    int32_t *target_ids, *versus_ids;
+    int32_t *target_ids, *versus_ids, *corrupted_ids;
     cli_features *features;
 } cli_explain_args;
 /* feature_args.c: options that make no sense together; then, with the model open, slots, frozen parts,

@@ -99,7 +99,13 @@ int cli_explain_request(cli *c, cli_explain_args *j) {
     if (rc == EXIT_DONE) rc = cli_number(c, OPT_STDEV, 0, &q->stdev);
     if (rc == EXIT_DONE) rc = cli_bytes(c, OPT_MEMORY, 0, &q->memory_bytes);
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_SEED, 0, &seed);
+    if (rc == EXIT_DONE) rc = cli_ids(c, OPT_CORRUPTED_IDS, &j->corrupted_ids, &q->n_corrupted_ids);
     if (rc != EXIT_DONE) return rc;
+    q->corrupted_ids = j->corrupted_ids;
+    if (cli_has(c, OPT_CORRUPTED))
+        q->corrupted = (asc_view){c->value[OPT_CORRUPTED], strlen(c->value[OPT_CORRUPTED])};
+    if (cli_has(c, OPT_CORRUPTED) && cli_has(c, OPT_CORRUPTED_IDS))
+        return cli_usage("give one of --corrupted and --corrupted-ids");
     q->seed = seed;
     rc = read_span(c, q);
     if (rc != EXIT_DONE) return rc;
@@ -140,4 +146,5 @@ void cli_explain_args_free(cli *c, cli_explain_args *j) {
     cli_features_free(c, j->features);
     free(j->target_ids);
     free(j->versus_ids);
+    free(j->corrupted_ids);
 }

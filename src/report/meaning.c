@@ -144,6 +144,26 @@ void asc_report_meaning(asc_text *t, const asc_result *r) {
         asc_text_addf(t,
                       "A score is the slope of %s times that %s's embedding%s%s: a linear guess of its part.",
                       what, word, gap, unit);
+    } else if (strcmp(r->method, "activation-patching") == 0) {
+        asc_text_addf(
+            t,
+            "A score is how far %s falls when that %s is the other prompt's%s%s. A row of a layer says the "
+            "same of that layer's values at the %s alone; its total, of all tokens at once; its share, "
+            "of the change between the prompts.",
+            what, word, gap, unit, word);
+    } else if (strcmp(r->method, "attribution-patching") == 0) {
+        asc_text_addf(
+            t,
+            "A score is the slope of %s times the difference between the prompts at that %s%s%s: a linear "
+            "guess of what activation-patching measures; likewise for the values of each layer.",
+            what, word, gap, unit);
+    } else if (strcmp(r->method, "attention-rollout") == 0 ||
+               strcmp(r->method, "gradient-x-attention") == 0) {
+        asc_text_addf(
+            t,
+            "A score is how much attention lets through from that %s to where the answer is predicted, "
+            "layer by layer%s. It is no share of the answer: use it for comparison.",
+            word, r->method[0] == 'g' ? ", weighted with its gradient" : "");
     } else if (strcmp(r->method, "lrp") == 0) {
         asc_text_addf(
             t,

@@ -93,6 +93,7 @@ void asc_put_request(asc_text *t, const asc_request *q, asc_weights_mode weights
     asc_text_strz(t, "layers", q->layers);
     asc_text_num(t, "alpha", q->alpha);
     asc_text_num(t, "refine", q->refine);
+    put_source(t, "corrupted", q->corrupted, q->corrupted_ids, q->n_corrupted_ids);
     asc_text_end(t);
 }
 

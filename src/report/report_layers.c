@@ -4,6 +4,7 @@
 #include "html_put.h"
 #include "view.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,12 @@ static double largest_cell(const asc_result *r) {
     double m = 0.0;
     for (size_t i = 0; i < r->n_inner * r->n_features; i++) m = fmax(m, fabs(r->inner_scores[i]));
     return m;
+}
+
+/* Of the change of the value; NaN where there is none. */
+static double share_of(const asc_result *r, double v) {
+    const double change = r->value - r->baseline_value;
+    return asc_has_baseline(r) && fabs(change) > 0.0 ? v / change : NAN;
 }
 
 /* ---- text ---- */
@@ -41,8 +48,13 @@ static void choose(ranked *v, size_t all, size_t n) {
 
 static void put_text_row(asc_text *t, const asc_result *r, size_t i, const ranked *columns, size_t n) {
     char number[32];
+    const double share = share_of(r, r->inner[i].total);
     asc_figure(r->inner[i].total, true, number);
     asc_text_addf(t, "  %-*s %*s", SITE, r->inner[i].name, CELL, number);
+    if (asc_has_baseline(r)) {
+        snprintf(number, sizeof number, "%.1f %%", 100.0 * share);
+        asc_text_addf(t, " %*s", CELL, isfinite(share) ? number : "-");
+    }
     for (size_t k = 0; k < n; k++) {
         asc_figure(r->inner_scores[i * r->n_features + columns[k].which], true, number);
         asc_text_addf(t, " %*s", CELL, number);
@@ -52,6 +64,7 @@ static void put_text_row(asc_text *t, const asc_result *r, size_t i, const ranke
 
 static void put_text_head(asc_text *t, const asc_report *rep, const ranked *columns, size_t n) {
     asc_text_addf(t, "  %-*s %*s", SITE, "layer", CELL, "total");
+    if (asc_has_baseline(rep->result)) asc_text_addf(t, " %*s", CELL, "share");
     for (size_t k = 0; k < n; k++) {
         asc_view v = asc_feature_shown(rep, &rep->result->features[columns[k].which]);
         size_t w = asc_shown_columns(v);
@@ -63,7 +76,8 @@ static void put_text_head(asc_text *t, const asc_report *rep, const ranked *colu
 
 void asc_put_layers_text(asc_text *t, const asc_report *rep, size_t columns) {
     const asc_result *r = rep->result;
-    size_t used = 2 + SITE + 1 + CELL, fit = columns > used ? (columns - used) / (CELL + 1) : 0;
+    size_t used = 2 + SITE + (asc_has_baseline(r) ? 2 : 1) * (1 + CELL),
+           fit = columns > used ? (columns - used) / (CELL + 1) : 0;
     if (r->n_inner == 0) return;
     if (fit > r->n_features) fit = r->n_features;
     ranked *f = asc_calloc(t->ctx, ASC_MEM_GENERAL, r->n_features + 1, sizeof *f),
@@ -107,6 +121,7 @@ void asc_put_layers_json(asc_text *t, const asc_result *r) {
         else
             asc_text_null(t, "head");
         asc_text_num(t, "total", row->total);
+        asc_text_num(t, "share", share_of(r, row->total));
         asc_text_num(t, "error", row->error);
         asc_text_array(t, "scores");
         for (size_t k = 0; k < r->n_features; k++)
