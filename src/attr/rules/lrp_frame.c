@@ -160,7 +160,10 @@ static void look(asc_lrp_frame *f, const asc_grad_view *v, const int *uses) {
 asc_status asc_lrp_begin(asc_ctx *ctx, void *self, const asc_grad_view *v) {
     asc_rules *r = self;
     asc_lrp_frame *f = asc_calloc(ctx, ASC_MEM_PROGRAM, 1, sizeof *f);
-    if (f == NULL) return ASC_RESOURCE_EXHAUSTED;
+    if (f == NULL) {
+        r->n_frameless++; /* its end must not end the pass around it */
+        return ASC_RESOURCE_EXHAUSTED;
+    }
     f->outer = r->frame;
     r->frame = f;
     f->n = v->n;
@@ -188,6 +191,10 @@ asc_status asc_lrp_begin(asc_ctx *ctx, void *self, const asc_grad_view *v) {
 void asc_lrp_end(asc_ctx *ctx, void *self) {
     asc_rules *r = self;
     asc_lrp_frame *f = r->frame;
+    if (r->n_frameless > 0) {
+        r->n_frameless--;
+        return;
+    }
     if (f == NULL) return;
     r->frame = f->outer;
     asc_free(ctx, f->layer);

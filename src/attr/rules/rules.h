@@ -52,6 +52,7 @@ typedef struct asc_rules {
     uint64_t key[4];         /* grad.key: the name and the options */
     double *nodes, *weights; /* of local paths */
     struct asc_lrp_frame *frame;
+    size_t n_frameless; /* passes on top of it whose own frame could not be made */
     asc_tensor **watched; /* relevance sums of passes that have not run yet; sum_of: their index in sums */
     size_t *sum_of;
     size_t n_watched, cap_watched, cap_sum_of;
