@@ -21,6 +21,12 @@ static asc_status refuse_language_model(asc_job *j) {
         return asc_hint(j->ctx,
                         "name a class (--label, and --versus for another one) or a text (--similar-to)");
     }
+    if (q->per_token || q->span_end > 0 || q->span.ptr != NULL || q->corrupted.ptr != NULL) {
+        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "'%s' is a text encoder: %s", j->m->path,
+                 q->corrupted.ptr != NULL ? "patching needs a language model"
+                                          : "its answer has no tokens to choose from");
+        return asc_hint(j->ctx, "leave --per-token, --span and a second prompt out");
+    }
     if (q->output == ASC_OUTPUT_KL) {
         ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "output kl is that of a language model's next token");
         return asc_hint(j->ctx, "use logprob, prob or logit with a class, similarity with another text");
@@ -76,6 +82,7 @@ void asc_encoder_job_end(asc_job *j) {
     asc_free(j->ctx, j->encoder->similar);
     asc_free(j->ctx, j->encoder->types);
     asc_free(j->ctx, j->encoder->prompt_types);
+    asc_free(j->ctx, j->encoder->special);
     asc_free(j->ctx, j->encoder);
     j->encoder = NULL;
 }
@@ -94,6 +101,7 @@ asc_baseline asc_encoder_baseline(const asc_job *j, int32_t *id) {
 bool asc_encoder_frames(const asc_job *j, size_t i) {
     const asc_result *r = j->r;
     const asc_encoder_config *c = &j->m->encoder->cfg;
+    if (j->encoder->special != NULL) return j->encoder->special[i];
     if (r->n_prompt < 3 || c->sep < 0 || r->prompt_ids[r->n_prompt - 1] != c->sep) return false;
     if (c->cls >= 0 && r->prompt_ids[0] != c->cls) return false;
     int32_t id = r->prompt_ids[i];
@@ -113,9 +121,14 @@ asc_status asc_encoder_prompt(asc_job *j, asc_strbuf *text, asc_token **out, siz
         asc_strbuf_addv(text, q->second);
     }
     asc_status st = asc_strbuf_status(text);
-    return st != ASC_OK ? st
-                        : asc_encoder_tokens(j->m, q->prompt, q->second, q->prompt.len + 1, out, n,
-                                             &j->encoder->n_separators);
+    asc_encoder_text t;
+    if (st == ASC_OK) st = asc_encoder_tokens(j->m, q->prompt, q->second, q->prompt.len + 1, &t);
+    if (st != ASC_OK) return st;
+    *out = t.tokens;
+    *n = t.n;
+    j->encoder->special = t.special;
+    j->encoder->prompt_types = t.types;
+    return ASC_OK;
 }
 
 static asc_status one_id(asc_job *j, int32_t id, int32_t **out, size_t *n) {
@@ -155,21 +168,23 @@ static void list_top(asc_job *j, const float *p, size_t n) {
     }
 }
 
-/* Types of the prompt's own tokens, when some are not 0. */
+/* Types of the prompt's own tokens, where they are not all 0. */
 static asc_status prompt_types(asc_job *j) {
     asc_encoder_job *e = j->encoder;
     const asc_result *r = j->r;
-    const int32_t *given = j->req->prompt_ids != NULL ? j->req->prompt_types : NULL;
-    int32_t sep = j->m->encoder->cfg.sep;
-    size_t seen = 0;
-    if ((e->n_separators == 0 && given == NULL) || j->m->encoder->types == NULL) return ASC_OK;
-    e->prompt_types = asc_calloc(j->ctx, ASC_MEM_GENERAL, r->n_prompt + 1, sizeof *e->prompt_types);
-    if (e->prompt_types == NULL) return ASC_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; i < r->n_prompt; i++) {
-        e->prompt_types[i] = given != NULL ? given[i] : seen >= e->n_separators;
-        if (given != NULL && given[i] == 1 && e->n_separators == 0) e->n_separators = seen > 0 ? seen : 1;
-        if (r->prompt_ids[i] == sep) seen++;
+    bool any = false;
+    if (j->req->prompt_ids != NULL && j->req->prompt_types != NULL) {
+        e->prompt_types = asc_calloc(j->ctx, ASC_MEM_GENERAL, r->n_prompt + 1, sizeof *e->prompt_types);
+        if (e->prompt_types == NULL) return ASC_RESOURCE_EXHAUSTED;
+        memcpy(e->prompt_types, j->req->prompt_types, r->n_prompt * sizeof *e->prompt_types);
     }
+    for (size_t i = 0; e->prompt_types != NULL && i < r->n_prompt && !any; i++) {
+        any = e->prompt_types[i] != 0;
+        if (!any && r->prompt_ids[i] == j->m->encoder->cfg.sep) e->n_separators++;
+    }
+    if (any && j->m->encoder->types != NULL) return ASC_OK;
+    asc_free(j->ctx, e->prompt_types);
+    e->prompt_types = NULL;
     return ASC_OK;
 }
 
@@ -250,24 +265,23 @@ static asc_status similarity_target(asc_job *j) {
     asc_ctx *ctx = j->ctx;
     asc_encoder_job *e = j->encoder;
     asc_status st = ASC_OK;
-    asc_token *t = NULL;
-    size_t n = 0, seps;
+    asc_encoder_text t = {0};
     int32_t *ids = NULL;
     if (j->req->similar_to.len == 0) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the text to be similar to is empty");
         return asc_hint(ctx, "give at least one word");
     }
-    ASC_TRY(asc_encoder_tokens(j->m, j->req->similar_to, (asc_view){NULL, 0}, 0, &t, &n, &seps));
-    ids = asc_calloc(ctx, ASC_MEM_GENERAL, n + 1, sizeof *ids);
+    ASC_TRY(asc_encoder_tokens(j->m, j->req->similar_to, (asc_view){NULL, 0}, 0, &t));
+    ids = asc_calloc(ctx, ASC_MEM_GENERAL, t.n + 1, sizeof *ids);
     e->n_similar = asc_model_embedding_width(j->m);
     e->similar = asc_calloc(ctx, ASC_MEM_GENERAL, e->n_similar + 1, sizeof *e->similar);
     if (ids == NULL || e->similar == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }
-    for (size_t i = 0; i < n; i++) ids[i] = t[i].id;
-    st = asc_model_check_ids(j->m, ids, n, "text to be similar to");
-    if (st == ASC_OK && !j->req->dry_run) st = asc_model_embed_text(j->m, ids, n, e->similar);
+    for (size_t i = 0; i < t.n; i++) ids[i] = t.tokens[i].id;
+    st = asc_model_check_ids(j->m, ids, t.n, "text to be similar to");
+    if (st == ASC_OK && !j->req->dry_run) st = asc_model_embed_text(j->m, ids, t.n, e->similar);
     if (st != ASC_OK) goto done;
     j->r->n_forward++;
     ASC_TRY(one_id(j, 0, &j->r->target_ids, &j->r->n_target));
@@ -278,7 +292,7 @@ static asc_status similarity_target(asc_job *j) {
                              "over its tokens"));
 done:
     asc_free(ctx, ids);
-    asc_tokens_free(ctx, t);
+    asc_encoder_text_free(ctx, &t);
     return st;
 }
 

@@ -14,6 +14,7 @@ typedef struct asc_encoder_job {
     size_t token;           /* token heads: the token whose class is explained */
     const int32_t *row_ids; /* while rows [b,len] of ids are recorded; NULL: the prompt's own */
     size_t n_row_ids;
+    bool *special;         /* tokens of the prompt that frame the text; NULL: told by their ids */
     int32_t *prompt_types; /* of the prompt's tokens; NULL = all 0 */
     int32_t *types;        /* room of the types that a kept batch reads */
 } asc_encoder_job;

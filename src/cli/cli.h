@@ -167,6 +167,7 @@ int cli_explain_batch(cli *c);
 
 /* explain_net.c: explain for ONNX files. */
 bool cli_is_net(const char *path);
+asc_status cli_net_load(cli *c, asc_net **out); /* net_args.c: the net of the operand */
 int cli_explain_net(cli *c);
 int cli_inspect_net(cli *c); /* inspect_net.c */
 

@@ -114,7 +114,23 @@ int cli_explain_request(cli *c, cli_explain_args *j) {
     if (cli_has(c, OPT_ALPHA) && !(q->alpha > 0)) return cli_usage("--alpha is larger than 0");
     if (cli_has(c, OPT_REFINE) && !(q->refine > 0)) return cli_usage("--refine is larger than 0");
     if (cli_has(c, OPT_TOLERANCE) && !(q->tolerance > 0)) return cli_usage("--tolerance is larger than 0");
+    if (cli_has(c, OPT_SECOND)) q->second = (asc_view){c->value[OPT_SECOND], strlen(c->value[OPT_SECOND])};
+    if (cli_has(c, OPT_LABEL)) q->label = (asc_view){c->value[OPT_LABEL], strlen(c->value[OPT_LABEL])};
+    if (cli_has(c, OPT_SIMILAR_TO))
+        q->similar_to = (asc_view){c->value[OPT_SIMILAR_TO], strlen(c->value[OPT_SIMILAR_TO])};
     return read_target(c, j);
+}
+
+/* Prompts are for what continues them; an encoder reads a text. */
+static int refuse_prompts(const cli *c, const asc_model *m) {
+    if (!asc_model_get_info(m).encoder) return EXIT_DONE;
+    static const cli_option_id prompts[] = {OPT_PROMPT, OPT_CHAT, OPT_USER};
+    for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++) {
+        if (cli_has(c, prompts[i]))
+            return cli_usage("--%s is for language models; '%.200s' is a text encoder (%s): give --text TEXT",
+                             cli_options[prompts[i]].name, c->operand[0], asc_model_get_info(m).architecture);
+    }
+    return EXIT_DONE;
 }
 
 /* Options that speak of nets mean nothing for prompts. */
@@ -138,6 +154,7 @@ int cli_explain_open(cli *c, cli_explain_args *j, asc_model **out) {
     j->req.messages = j->prompt.messages;
     j->req.n_messages = j->prompt.n_messages;
     rc = cli_open_model(c, out);
+    if (rc == EXIT_DONE) rc = refuse_prompts(c, *out);
     return rc == EXIT_DONE ? cli_features_read(c, j, *out) : rc;
 }
 

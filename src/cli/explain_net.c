@@ -5,13 +5,13 @@
 
 /* Options that speak of prompts. */
 static int refuse_prompt_options(const cli *c) {
-    static const cli_option_id target[] = {OPT_TARGET_IDS, OPT_GENERATE, OPT_VERSUS_IDS,
-                                           OPT_FEATURES,   OPT_WEIGHTS,  OPT_MAX_SECONDS};
+    static const cli_option_id target[] = {OPT_TARGET_IDS, OPT_GENERATE,    OPT_VERSUS_IDS, OPT_FEATURES,
+                                           OPT_WEIGHTS,    OPT_MAX_SECONDS, OPT_LABEL,      OPT_SIMILAR_TO};
     for (int o = 0; o < N_OPTIONS; o++) {
         bool prompt = strcmp(cli_options[o].group, "Prompt") == 0;
         for (size_t i = 0; i < sizeof target / sizeof *target; i++) prompt = prompt || o == (int)target[i];
         if (prompt && cli_has(c, (cli_option_id)o) && strcmp(c->origin[o], "command line") == 0)
-            return cli_usage("--%s is for language models (GGUF files), '%.200s' is an ONNX file",
+            return cli_usage("--%s is for language models and text encoders, '%.200s' is a net",
                              cli_options[o].name, c->operand[0]);
     }
     return EXIT_DONE;
@@ -175,8 +175,7 @@ int cli_net_open(cli *c, cli_net_args *a, asc_attr_request *q) {
     if (rc == EXIT_DONE) rc = cli_check_output(c, OPT_PNG);
     if (rc == EXIT_DONE) rc = cli_open_context(c);
     if (rc != EXIT_DONE) return rc;
-    cli_watch_file(c->operand[0]);
-    asc_status st = asc_onnx_open(c->ctx, c->operand[0], &a->net);
+    asc_status st = cli_net_load(c, &a->net);
     if (st != ASC_OK) return cli_error(c, st);
     st = asc_text_create(c->ctx, &a->command);
     if (st != ASC_OK) return cli_error(c, st);

@@ -183,8 +183,7 @@ int cli_inspect_net(cli *c) {
     int rc = cli_check_output(c, OPT_JSON);
     if (rc == EXIT_DONE) rc = cli_open_context(c);
     if (rc != EXIT_DONE) return rc;
-    cli_watch_file(c->operand[0]);
-    asc_status st = asc_onnx_open(c->ctx, c->operand[0], &net);
+    asc_status st = cli_net_load(c, &net);
     if (st == ASC_OK) st = asc_net_survey_make(net, &s);
     if (st != ASC_OK) {
         rc = cli_error(c, st);

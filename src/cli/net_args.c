@@ -14,7 +14,13 @@ static bool ends_with(const char *s, const char *end) {
     return n >= m && strcasecmp(s + n - m, end) == 0;
 }
 
-bool cli_is_net(const char *path) { return ends_with(path, ".onnx"); }
+bool cli_is_net(const char *path) { return ends_with(path, ".onnx") || asc_vision_is_folder(path); }
+
+asc_status cli_net_load(cli *c, asc_net **out) {
+    const char *path = c->operand[0];
+    cli_watch_file(path);
+    return ends_with(path, ".onnx") ? asc_onnx_open(c->ctx, path, out) : asc_vision_open(c->ctx, path, out);
+}
 
 /* Lines of a file; the list borrows from *file. */
 static int read_lines(cli *c, const char *path, asc_text **file, const char ***out, size_t *n) {
@@ -46,6 +52,28 @@ static int read_lines(cli *c, const char *path, asc_text **file, const char ***o
     return EXIT_DONE;
 }
 
+/* The names of the classes that the model's folder has, as if they were lines of a file. */
+static int own_labels(cli *c, cli_net_args *a) {
+    size_t n = 0, bytes = 1;
+    for (; asc_net_label(a->net, n) != NULL; n++) bytes += strlen(asc_net_label(a->net, n)) + 1;
+    if (n == 0) return EXIT_DONE;
+    char *copy = malloc(bytes);
+    a->labels = calloc(n, sizeof *a->labels);
+    if (copy == NULL || a->labels == NULL) {
+        free(copy);
+        free(a->labels);
+        a->labels = NULL;
+        return cli_error(c, ASC_RESOURCE_EXHAUSTED);
+    }
+    for (size_t i = 0; i < n; i++) { /* the first name starts the block: freeing it frees all */
+        size_t len = strlen(asc_net_label(a->net, i)) + 1;
+        a->labels[i] = memcpy(copy, asc_net_label(a->net, i), len);
+        copy += len;
+    }
+    a->n_labels = n;
+    return EXIT_DONE;
+}
+
 /* "224" or "224x160" -> width and height; one number: *height = 0. */
 static int read_size(cli *c, cli_option_id o, int64_t *width, int64_t *height) {
     char *end;
@@ -60,9 +88,21 @@ static int read_size(cli *c, cli_option_id o, int64_t *width, int64_t *height) {
     return EXIT_DONE;
 }
 
+/* As the folder of the model says, unless an option speaks of it. */
+static bool prepared_by_folder(const cli *c, cli_net_args *a) {
+    static const cli_option_id own[] = {OPT_RESIZE, OPT_CROP, OPT_NORMALISE, OPT_CHANNELS};
+    const asc_image_prep *prep = asc_net_image_prep(a->net);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (cli_has(c, own[i])) return false;
+    }
+    if (prep != NULL) a->prep = *prep;
+    return prep != NULL;
+}
+
 static int prepare_picture(cli *c, cli_net_args *a, const asc_port *p) {
     asc_image_prep *prep = &a->prep;
     int64_t w, h;
+    if (prepared_by_folder(c, a)) return EXIT_DONE;
     *prep = (asc_image_prep){.struct_size = sizeof *prep, .filter = ASC_FILTER_BICUBIC};
     int64_t channels = p->shape.dims[1], rows = p->shape.dims[2], cols = p->shape.dims[3];
     if (p->shape.rank != 4)
@@ -182,6 +222,8 @@ int cli_net_inputs(cli *c, cli_net_args *a) {
     }
     if (rc == EXIT_DONE && cli_has(c, OPT_LABELS))
         rc = read_lines(c, c->value[OPT_LABELS], &a->labels_file, &a->labels, &a->n_labels);
+    else if (rc == EXIT_DONE)
+        rc = own_labels(c, a);
     if (rc == EXIT_DONE && cli_has(c, OPT_FEATURE_NAMES))
         rc = read_lines(c, c->value[OPT_FEATURE_NAMES], &a->names_file, &a->names, &a->n_names);
     return rc;

@@ -44,8 +44,8 @@ int cli_prompt_read(cli *c, cli_prompt *p) {
     }
     if (given == 0)
         return cli_usage(
-            "no prompt: give --prompt TEXT, --prompt-file FILE (- for standard input), --user TEXT, "
-            "--chat FILE, --ids LIST, --template TEXT or --documents FILE");
+            "no prompt: give --prompt TEXT (text encoders: --text TEXT), --prompt-file FILE (- for standard "
+            "input), --user TEXT, --chat FILE, --ids LIST, --template TEXT or --documents FILE");
     if (given > 1)
         return cli_usage("more than one prompt: give one of --prompt, --prompt-file, --user, --chat, --ids, "
                          "--template and "

@@ -48,8 +48,6 @@ typedef struct asc_encoder_config {
     asc_pooling pooling;         /* of the text's embedding */
     bool plain_pooling;          /* nothing said how: the mean */
     int32_t pad, cls, sep, mask; /* ids; -1 = none */
-    size_t
-        pair_seps; /* separators between and behind two texts, less the first (RoBERTa: </s></s> between) */
 } asc_encoder_config;
 void asc_encoder_config_deinit(asc_ctx *ctx, asc_encoder_config *c);
 

@@ -166,7 +166,6 @@ static void sizes(reader *r) {
     c->cls = token_id(r, "cls_token_id");
     c->sep = token_id(r, "sep_token_id");
     c->mask = token_id(r, "mask_token_id");
-    c->pair_seps = f->behind_pad ? 2 : 1;
     c->n_types = f->names->type != NULL ? whole(r, "type_vocab_size", 2, 1, 1 << 16) : 0;
     c->first_position = f->behind_pad ? (c->pad >= 0 ? c->pad : 1) + 1 : 0;
     c->context = c->n_positions - c->first_position;

@@ -1,56 +1,57 @@
 /* encoder_tokens.c - texts to the tokens that an encoder reads: framed by its special tokens, two texts with
- * a separator between them. */
+ * a separator between them, as the folder's tokenizer.json says. */
 #include "encoder.h"
 #include "model.h"
 #include "view.h"
 
-/* Puts tokens of the second text and a separator behind those of the first. */
-static asc_status append(asc_model *m, asc_token **first, size_t *n, const asc_token *second, size_t n_second,
-                         size_t shift) {
-    const asc_encoder_config *c = &m->encoder->cfg;
-    size_t extra = c->pair_seps, total = *n + n_second + extra, at = *n;
-    asc_token *all = asc_calloc(m->ctx, ASC_MEM_TOKENIZER, total + 1, sizeof *all);
-    if (all == NULL) return ASC_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; i < *n; i++) all[i] = (*first)[i];
-    size_t border = at > 0 ? all[at - 1].end : 0, end = border;
-    for (size_t k = 0; k + 1 < extra; k++)
-        all[at++] = (asc_token){.id = c->sep, .start = border, .end = border};
-    for (size_t i = 0; i < n_second; i++) {
-        all[at] = second[i];
-        all[at].start += shift;
-        all[at].end += shift;
-        end = all[at++].end;
+/* Ranges that tile each text, as asc_tokenize gives them: what the tokenizer drops (blanks) belongs to the
+ * token behind it. */
+static void tile(const asc_encoding *e, size_t shift, asc_token *out) {
+    size_t end[2] = {0, shift}, at = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        int s = e->sequence[i];
+        if (s < 0 || e->special[i]) {
+            out[i] = (asc_token){.id = e->ids[i], .start = at, .end = at};
+            continue;
+        }
+        size_t to = e->spans[i].end + (s > 0 ? shift : 0);
+        out[i] = (asc_token){.id = e->ids[i], .start = end[s > 0], .end = to > end[s > 0] ? to : end[s > 0]};
+        at = end[s > 0] = out[i].end;
     }
-    all[at++] = (asc_token){.id = c->sep, .start = end, .end = end};
-    asc_tokens_free(m->ctx, *first);
-    *first = all;
-    *n = at;
-    return ASC_OK;
 }
 
-asc_status asc_encoder_tokens(asc_model *m, asc_view text, asc_view second, size_t shift, asc_token **out,
-                              size_t *n, size_t *n_separators) {
+void asc_encoder_text_free(asc_ctx *ctx, asc_encoder_text *t) {
+    asc_free(ctx, t->tokens);
+    asc_free(ctx, t->types);
+    asc_free(ctx, t->special);
+    *t = (asc_encoder_text){0};
+}
+
+asc_status asc_encoder_tokens(asc_model *m, asc_view text, asc_view second, size_t shift,
+                              asc_encoder_text *out) {
     asc_ctx *ctx = m->ctx;
-    asc_status st = ASC_OK;
     const asc_encoder_config *c = &m->encoder->cfg;
-    asc_token *more = NULL;
-    size_t n_more = 0;
-    *out = NULL;
-    *n = *n_separators = 0;
+    asc_encoding e = {0};
+    asc_status st = ASC_OK;
     asc_tokenize_options o = {.struct_size = sizeof o, .parse_special = true, .add_bos_eos = true};
-    ASC_TRY(asc_tokenize(ctx, m->tokenizer, text, &o, out, n));
-    if (second.ptr == NULL) goto done;
-    if (c->sep < 0) {
-        ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "'%s': two texts, but the tokenizer has no separator", m->path);
-        st = asc_hint(ctx, "leave the second text out");
+    *out = (asc_encoder_text){0};
+    ASC_TRY(asc_encode(ctx, m->tokenizer, text, second.ptr != NULL ? &second : NULL, &o, &e));
+    out->tokens = asc_calloc(ctx, ASC_MEM_TOKENIZER, e.n + 1, sizeof *out->tokens);
+    out->types = asc_calloc(ctx, ASC_MEM_TOKENIZER, e.n + 1, sizeof *out->types);
+    out->special = asc_calloc(ctx, ASC_MEM_TOKENIZER, e.n + 1, sizeof *out->special);
+    if (out->tokens == NULL || out->types == NULL || out->special == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }
-    o.add_bos_eos = false;
-    ASC_TRY(asc_tokenize(ctx, m->tokenizer, second, &o, &more, &n_more));
-    for (size_t i = 0; i < *n; i++) *n_separators += (*out)[i].id == c->sep;
-    ASC_TRY(append(m, out, n, more, n_more, shift));
+    out->n = e.n;
+    tile(&e, shift, out->tokens);
+    for (size_t i = 0; i < e.n; i++) {
+        out->special[i] = e.special[i] != 0;
+        out->types[i] = e.type_ids[i] > 0 && e.type_ids[i] < c->n_types ? e.type_ids[i] : 0;
+    }
 done:
-    asc_tokens_free(ctx, more);
+    asc_encoding_free(ctx, &e);
+    if (st != ASC_OK) asc_encoder_text_free(ctx, out);
     return st;
 }
 

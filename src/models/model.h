@@ -46,12 +46,18 @@ asc_status asc_model_needs_decoder(const asc_model *m, const char *what);
 /* A class by name, whatever its case, or number; NOT_FOUND lists the names. */
 ASC_MUST_USE asc_status asc_model_find_class(const asc_model *m, asc_view name, int32_t *out);
 asc_status asc_model_need_classes(const asc_model *m);
-/* Tokens of a text as the encoder reads it, with its special tokens; second (ptr NULL = none) is read behind
- * a separator, its byte ranges moved by shift. *n_separators: those in front of the second text's tokens that
- * the first ends with; 0 without a second. *out is freed with asc_tokens_free. FAILED_PRECONDITION without a
- * tokenizer. */
+/* A text, or two, as an encoder reads it, with its special tokens. */
+typedef struct asc_encoder_text {
+    asc_token *tokens; /* byte ranges tile each text; those of special tokens are empty */
+    int32_t *types;
+    bool *special; /* put there by the tokenizer's template */
+    size_t n;
+} asc_encoder_text;
+/* second.ptr NULL = one text; byte ranges of the second are moved by shift. End it with
+ * asc_encoder_text_free. Errors: those of asc_encode (FAILED_PRECONDITION without a tokenizer). */
 ASC_MUST_USE asc_status asc_encoder_tokens(asc_model *m, asc_view text, asc_view second, size_t shift,
-                                           asc_token **out, size_t *n, size_t *n_separators);
+                                           asc_encoder_text *out);
+void asc_encoder_text_free(asc_ctx *ctx, asc_encoder_text *t);
 void asc_encoder_special_tokens(asc_model *m); /* ids of [CLS] and the like, from the tokenizer */
 void asc_model_encoder_info(asc_model *m);     /* fills m->info of an encoder */
 /* Later tokens do not change earlier ones, so what prompts begin with can be run once. */

@@ -82,6 +82,8 @@ const char *asc_output_word(const asc_result *r) {
         return "logit";
     case ASC_OUTPUT_KL:
         return "closeness (minus KL divergence)";
+    case ASC_OUTPUT_SIMILARITY:
+        return "similarity (cosine)";
     default:
         return "log-probability";
     }
@@ -90,6 +92,7 @@ const char *asc_output_word(const asc_result *r) {
 const char *asc_report_unit(const asc_result *r) {
     switch (r->output) {
     case ASC_OUTPUT_PROB:
+    case ASC_OUTPUT_SIMILARITY:
         return "";
     case ASC_OUTPUT_LOGIT:
         return "logits";
@@ -100,7 +103,9 @@ const char *asc_report_unit(const asc_result *r) {
 
 /* "the log-probability of the target", "the log-probability of the target minus that of the other answer". */
 static const char *subject(const asc_result *r, char out[160]) {
-    if (r->output == ASC_OUTPUT_KL)
+    if (asc_of_encoder(r))
+        asc_encoder_subject(r, asc_output_word(r), out);
+    else if (r->output == ASC_OUTPUT_KL)
         snprintf(out, 160, "the closeness of the next token's distribution to that of the whole prompt");
     else
         snprintf(out, 160, "the %s of %s%s", asc_output_word(r),
@@ -120,9 +125,9 @@ void asc_report_meaning(asc_text *t, const asc_result *r) {
     } else if (strcmp(r->method, "integrated-gradients") == 0) {
         asc_text_addf(
             t,
-            "A score is the share of the change of %s, from the baseline to the prompt, that falls to that "
+            "A score is the share of the change of %s, from the baseline to the %s, that falls to that "
             "%s%s%s; together they make up the whole change.",
-            what, word, gap, unit);
+            what, asc_input_word(r), word, gap, unit);
     } else if (strcmp(r->method, "shapley-values") == 0 || strcmp(r->method, "shapley-value-sampling") == 0 ||
                strcmp(r->method, "kernel-shap") == 0) {
         asc_text_addf(t,
@@ -130,11 +135,10 @@ void asc_report_meaning(asc_text *t, const asc_result *r) {
                       "which they could come%s%s; together the scores make up the whole change.",
                       word, what, gap, unit);
     } else if (strcmp(r->method, "lime") == 0) {
-        asc_text_addf(
-            t,
-            "A score is the weight of that %s in a sparse linear model of %s, fitted to prompts with "
-            "some of them left out%s%s; 0: the model does without it.",
-            word, what, gap, unit);
+        asc_text_addf(t,
+                      "A score is the weight of that %s in a sparse linear model of %s, fitted to %ss with "
+                      "some of them left out%s%s; 0: the model does without it.",
+                      word, what, asc_input_word(r), gap, unit);
     } else if (strcmp(r->method, "saliency") == 0) {
         asc_text_addf(t,
                       "A score is how strongly %s reacts to a small change of that %s's embedding; it is a "
@@ -173,15 +177,16 @@ void asc_report_meaning(asc_text *t, const asc_result *r) {
             word, what, gap, unit);
     } else if (strcmp(r->method, "deep-lift") == 0 || strcmp(r->method, "deep-lift-shap") == 0) {
         asc_text_addf(t,
-                      "A score is the share of the change of %s, from the baseline%s to the prompt, that is "
+                      "A score is the share of the change of %s, from the baseline%s to the %s, that is "
                       "attributed to that %s op by op%s%s; together they make up the whole change.",
-                      what, strcmp(r->method, "deep-lift") == 0 ? "" : "s", word, gap, unit);
+                      what, strcmp(r->method, "deep-lift") == 0 ? "" : "s", asc_input_word(r), word, gap,
+                      unit);
     } else if (strcmp(r->method, "gradient-shap") == 0) {
         asc_text_addf(
             t,
             "A score is the expected share of the change of %s, from a random point of the baselines to "
-            "the prompt, that falls to that %s%s%s; the error is that of sampling.",
-            what, word, gap, unit);
+            "the %s, that falls to that %s%s%s; the error is that of sampling.",
+            what, asc_input_word(r), word, gap, unit);
     } else {
         asc_text_addf(t, "A score says how much that %s drove %s%s%s.", word, what, gap, unit);
     }

@@ -66,8 +66,14 @@ static void put_head(page *p) {
     asc_text_adds(t, "</title>\n<style>");
     asc_text_add(t, asc_text_view(style));
     asc_text_destroy(style);
-    asc_text_adds(t, "</style>\n</head>\n<body>\n<header>\n<h1>What drove the answer ");
-    put_piece(t, without_blank(r->target, r->target_len));
+    asc_text_adds(t, "</style>\n</head>\n<body>\n<header>\n<h1>What drove the ");
+    if (r->output == ASC_OUTPUT_SIMILARITY) {
+        asc_text_adds(t, "similarity with ");
+        put_piece(t, asc_view_cut(asc_view_of(r->similar_to), 120));
+    } else {
+        asc_text_adds(t, asc_of_encoder(r) ? "class " : "answer ");
+        put_piece(t, without_blank(r->target, r->target_len));
+    }
     if (r->n_versus > 0) {
         asc_text_adds(t, " rather than ");
         put_piece(t, without_blank(r->versus, r->versus_len));
@@ -142,9 +148,11 @@ static void put_prompt(page *p) {
     const asc_result *r = p->r;
     char low[32], high[32];
     size_t pos = 0;
-    asc_text_adds(t, "<section>\n<h2>The prompt</h2>\n<div id=\"prompt\" role=\"group\" dir=\"auto\" "
-                     "aria-label=\"The prompt; each "
-                     "part can be focused and tells its score\">");
+    asc_text_addf(t,
+                  "<section>\n<h2>The %s</h2>\n<div id=\"prompt\" role=\"group\" dir=\"auto\" "
+                  "aria-label=\"The %s; each "
+                  "part can be focused and tells its score\">",
+                  asc_input_word(r), asc_input_word(r));
     for (size_t i = 0; i < asc_n_shown_parts(r); i++) {
         const asc_feature_part f = asc_shown_part(r, i);
         if (f.start < pos || f.end > r->prompt_len || f.start >= f.end) continue;
@@ -184,22 +192,29 @@ static void put_answer(page *p) {
     asc_figure(r->baseline_value, false, base);
     asc_text_adds(t, "<section>\n<h2>The numbers</h2>\n<p>");
     put_sentence(p, asc_report_meaning);
-    asc_text_adds(t, "</p>\n<dl>\n<dt>The model would say</dt><dd>");
+    asc_text_addf(t, "</p>\n<dl>\n<dt>%s</dt><dd>",
+                  r->output == ASC_OUTPUT_SIMILARITY ? "The other text"
+                  : asc_of_encoder(r)                ? "Likeliest classes"
+                                                     : "The model would say");
+    if (r->output == ASC_OUTPUT_SIMILARITY) put_piece(t, asc_view_of(r->similar_to));
     for (size_t i = 0; i < r->n_top; i++) {
         if (i > 0) asc_text_adds(t, ", ");
-        put_piece(t, p->rep->tokenizer != NULL ? asc_token_piece(p->rep->tokenizer, r->top[i].id)
-                                               : asc_view_of(""));
+        put_piece(t, asc_top_shown(p->rep, i));
         asc_text_addf(t, " %.3g\xc2\xa0%%", 100 * r->top[i].prob);
     }
-    asc_text_adds(t, "</dd>\n<dt>Target</dt><dd>");
-    put_piece(t, asc_view_make(r->target, r->target_len));
-    asc_text_addf(t, ", probability %.3g\xc2\xa0%%</dd>\n", 100 * r->target_prob);
-    asc_text_addf(t, "<dt>%s%s</dt><dd>%s %s at the prompt",
-                  r->output == ASC_OUTPUT_PROB    ? "Probability"
-                  : r->output == ASC_OUTPUT_LOGIT ? "Logit"
-                  : r->output == ASC_OUTPUT_KL    ? "Closeness"
-                                                  : "Log-probability",
-                  r->n_versus > 0 ? " difference" : "", value, unit);
+    asc_text_adds(t, "</dd>\n");
+    if (r->output != ASC_OUTPUT_SIMILARITY) {
+        asc_text_addf(t, "<dt>%s</dt><dd>", asc_of_encoder(r) ? "Class" : "Target");
+        put_piece(t, asc_view_make(r->target, r->target_len));
+        asc_text_addf(t, ", probability %.3g\xc2\xa0%%</dd>\n", 100 * r->target_prob);
+    }
+    asc_text_addf(t, "<dt>%s%s</dt><dd>%s %s at the %s",
+                  r->output == ASC_OUTPUT_PROB         ? "Probability"
+                  : r->output == ASC_OUTPUT_LOGIT      ? "Logit"
+                  : r->output == ASC_OUTPUT_KL         ? "Closeness"
+                  : r->output == ASC_OUTPUT_SIMILARITY ? "Similarity (cosine)"
+                                                       : "Log-probability",
+                  r->n_versus > 0 ? " difference" : "", value, unit, asc_input_word(r));
     if (asc_has_baseline(r) && isfinite(r->baseline_value)) asc_text_addf(t, ", %s at the baseline", base);
     asc_text_adds(t, "</dd>\n<dt>Baseline</dt><dd>");
     put_z(t, asc_has_baseline(r) ? r->baseline : "none");

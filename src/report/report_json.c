@@ -71,6 +71,7 @@ void asc_put_request(asc_text *t, const asc_request *q, asc_weights_mode weights
     put_source(t, "target", q->target, q->target_ids, q->n_target_ids);
     asc_text_int(t, "generate", (int64_t)q->generate);
     put_source(t, "versus", q->versus, q->versus_ids, q->n_versus_ids);
+    asc_put_encoder_request(t, q);
     asc_put_question(t, q);
     asc_text_strz(t, "method", q->method);
     asc_text_strz(t, "features", asc_features_name(q->features));
@@ -140,7 +141,7 @@ static void put_top(asc_text *t, const asc_report *rep) {
     for (size_t i = 0; i < r->n_top; i++) {
         asc_text_object(t, NULL);
         asc_text_int(t, "id", r->top[i].id);
-        if (rep->tokenizer != NULL) asc_text_bytes(t, "text", asc_token_piece(rep->tokenizer, r->top[i].id));
+        if (rep->tokenizer != NULL || asc_of_encoder(r)) asc_text_bytes(t, "text", asc_top_shown(rep, i));
         asc_text_num(t, "prob", r->top[i].prob);
         asc_text_end(t);
     }
@@ -245,6 +246,7 @@ void asc_report_json_under(asc_text *t, const char *key, const asc_report *rep) 
         asc_text_null(t, "versus");
     }
     put_top(t, rep);
+    asc_put_encoder_json(t, r);
     asc_text_strz(t, "baseline", r->baseline);
     put_numbers(t, r);
     put_features(t, r);

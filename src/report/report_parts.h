@@ -23,6 +23,15 @@ void asc_put_matrix_html(asc_text *t, const asc_report *rep);
 /* What of the answer is explained, as the request has it: "span", "per_token". */
 void asc_put_question(asc_text *t, const asc_request *q);
 
+/* encoder_words.c: text encoders. Whether the result is of one; "text" or "prompt"; the name of top[i]; what
+ * is explained; keys of the result and of its request (nothing for language models). */
+bool asc_of_encoder(const asc_result *r);
+const char *asc_input_word(const asc_result *r);
+asc_view asc_top_shown(const asc_report *rep, size_t i);
+void asc_encoder_subject(const asc_result *r, const char *output_word, char out[160]);
+void asc_put_encoder_json(asc_text *t, const asc_result *r);
+void asc_put_encoder_request(asc_text *t, const asc_request *q);
+
 /* A number for people: three significant digits, with its sign if asked for. */
 void asc_figure(double v, bool sign, char out[32]);
 /* Largest |score| of the features. */

@@ -60,12 +60,11 @@ static void put_head(page *p) {
     asc_text_shown(p->t, asc_view_of(base != NULL ? base + 1 : r->model_path), p->columns - LABEL - 20);
     asc_text_addf(p->t, " (%s)\n", r->architecture);
     if (r->n_top > 0) {
-        label(p, "Answer");
+        label(p, asc_of_encoder(r) ? "Classes" : "Answer");
         size_t used = LABEL;
         for (size_t i = 0; i < r->n_top; i++) {
             char prob[32];
-            asc_view piece = p->rep->tokenizer != NULL ? asc_token_piece(p->rep->tokenizer, r->top[i].id)
-                                                       : asc_view_of("");
+            asc_view piece = asc_top_shown(p->rep, i);
             size_t need = asc_shown_columns(piece) + 14;
             snprintf(prob, sizeof prob, " %.3g %%", 100 * r->top[i].prob);
             if (i > 0 && used + need > p->columns) break;
@@ -76,7 +75,13 @@ static void put_head(page *p) {
         }
         asc_text_adds(p->t, "\n");
     }
-    label(p, "Target");
+    if (r->output == ASC_OUTPUT_SIMILARITY) {
+        label(p, "With");
+        quoted(p, asc_view_of(r->similar_to), p->columns - LABEL - 10);
+        asc_text_adds(p->t, "\n");
+        return;
+    }
+    label(p, asc_of_encoder(r) ? "Class" : "Target");
     quoted(p, asc_view_make(r->target, r->target_len), p->columns - LABEL - 40);
     asc_text_addf(p->t, " probability %.3g %%\n", 100 * r->target_prob);
     if (r->n_versus > 0) {
@@ -134,7 +139,10 @@ static void put_prompt(page *p) {
         asc_text_adds(p->t, "  ");
         end_colour(p);
     }
-    asc_text_adds(p->t, " towards the target\n");
+    asc_text_addf(p->t, " towards the %s\n",
+                  r->output == ASC_OUTPUT_SIMILARITY ? "other text"
+                  : asc_of_encoder(r)                ? "class"
+                                                     : "target");
 }
 
 static int by_size(const void *a, const void *b) {
@@ -214,9 +222,9 @@ static void total(asc_text *t, const asc_result *r) {
     asc_figure(r->sum, true, sum);
     asc_figure(r->value, false, value);
     asc_figure(r->baseline_value, false, base);
-    asc_text_addf(t, "%s%s%s over %zu %s%s; %s%s %s at the prompt", sum, gap, unit, r->n_features,
+    asc_text_addf(t, "%s%s%s over %zu %s%s; %s%s %s at the %s", sum, gap, unit, r->n_features,
                   asc_feature_word(r), r->n_features == 1 ? "" : "s", asc_output_word(r),
-                  r->n_versus > 0 ? " difference" : "", value);
+                  r->n_versus > 0 ? " difference" : "", value, asc_input_word(r));
     if (asc_has_baseline(r) && isfinite(r->baseline_value)) asc_text_addf(t, ", %s at the baseline", base);
     asc_text_adds(t, ".");
 }

@@ -217,6 +217,28 @@ static asc_status get_question(reader *r, const asc_json *q) {
     return ASC_OK;
 }
 
+/* Of text encoders; absent for language models. */
+static asc_status get_encoder(reader *r, const asc_json *q) {
+    const struct {
+        const char *key;
+        asc_view *to;
+    } texts[] = {{"second", &r->s.request.second},
+                 {"label", &r->s.request.label},
+                 {"similar_to", &r->s.request.similar_to}};
+    const asc_json *e = asc_json_get(q, "encoder");
+    size_t n = 0;
+    asc_status st = ASC_OK;
+    for (size_t i = 0; st == ASC_OK && i < sizeof texts / sizeof *texts; i++) {
+        if (asc_json_typeof(asc_json_get(e, texts[i].key)) != ASC_JSON_NULL)
+            st = get_bytes(r, e, texts[i].key, texts[i].to);
+    }
+    if (st != ASC_OK || asc_json_get(e, "types") == NULL) return st;
+    st = get_ids(r, e, "types", &r->s.request.prompt_types, &n);
+    if (st == ASC_OK && n != r->s.request.n_prompt_ids)
+        st = missing(r->ctx, "types", "a list as long as the prompt's ids");
+    return st;
+}
+
 static asc_status get_request(reader *r, const asc_json *q) {
     asc_request *o = &r->s.request;
     asc_status st = ASC_OK;
@@ -232,6 +254,7 @@ static asc_status get_request(reader *r, const asc_json *q) {
     ASC_TRY(get_source(r, q, "versus", &o->versus, &o->versus_ids, &o->n_versus_ids));
     ASC_TRY(get_question(r, q));
     ASC_TRY(get_features(r, q));
+    ASC_TRY(get_encoder(r, q));
     ASC_TRY(get_name(r, q, "method", &o->method));
     ASC_TRY(get_name(r, q, "rule", &o->rule));
     ASC_TRY(get_name(r, q, "norm", &o->norm));

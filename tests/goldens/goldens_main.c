@@ -148,7 +148,8 @@ static bool tokenizer_of(const char *path, const char *name, char out[4200]) {
 static void run_tokenizer(goldens *g, const char *path, const char *shown, const char *tokenizer) {
     begin(g);
     bool there = access(tokenizer, R_OK) == 0;
-    if (!there) snprintf(g->first, sizeof g->first, "no %.400s (scripts/fetch-minilm.sh, ASC_MINILM)", tokenizer);
+    if (!there)
+        snprintf(g->first, sizeof g->first, "no %.400s (scripts/fetch-minilm.sh, ASC_MINILM)", tokenizer);
     if (there && goldens_tokenizer_open(g, tokenizer)) goldens_lines(g, path, goldens_tokenizer_json);
     goldens_tokenizer_close();
     end(g, shown, there);
