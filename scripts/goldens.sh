@@ -18,6 +18,11 @@ fi
 for folder in "$1" "$1"/onnx_real; do
     [ -n "${ASC_GOLDEN_MODELS-}" ] || [ ! -d "$folder" ] || scripts/fetch-onnx.sh --cases "$folder" || true
 done
+# The sentence encoder, where cases speak of it.
+case "$(find "$1" -maxdepth 2 -name '*minilm*.jsonl' | head -n 1)" in
+?*) [ -n "${ASC_MINILM-}" ] || { scripts/fetch-minilm.sh && ASC_MINILM=models/all-MiniLM-L6-v2; } || true ;;
+esac
+[ -z "${ASC_MINILM-}" ] || export ASC_MINILM
 # As the program does: threads that wait sleep soon, so that other work on the machine costs less.
 : "${GOMP_SPINCOUNT:=4000}"
 export GOMP_SPINCOUNT

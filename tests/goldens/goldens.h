@@ -12,7 +12,8 @@
 
 typedef struct goldens {
     asc_ctx *ctx;
-    asc_model *m; /* the 135M model, opened at first use; NULL when there is no file */
+    asc_model *m;      /* the 135M model, opened at first use; NULL when there is no file */
+    asc_model *minilm; /* the sentence encoder; likewise */
     const char *model_path;
     const char *device, *folder;
     bool quick;   /* leave out what takes long */
@@ -62,5 +63,10 @@ bool goldens_onnx(goldens *g, const char *folder);
 /* Largest noise floors of an attribution file, read before its lines are run. */
 void goldens_attr_floors(goldens *g, const asc_json *line);
 void goldens_attr_reset(void);
+
+/* Attributions of the sentence encoder; its floors; opens it, false when it is not at hand. */
+void goldens_minilm(goldens *g, const asc_json *line);
+void goldens_minilm_floors(goldens *g, const asc_json *line);
+bool goldens_minilm_open(goldens *g);
 
 #endif
