@@ -6,7 +6,7 @@
 
 static const char where[] = "added_tokens";
 
-static asc_added_token *by_content(const asc_added *a, asc_view content) {
+asc_added_token *asc_added_find(const asc_added *a, asc_view content) {
     for (size_t i = 0; i < a->n; i++) {
         if (asc_view_eq((asc_view){a->v[i].content, a->v[i].len}, content)) return &a->v[i];
     }
@@ -41,7 +41,7 @@ static asc_status add(asc_ctx *ctx, asc_added *a, const asc_json *j, const asc_w
     if (content.len > ASC_TOK_MAX_PIECE)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: token %lld has more than %d bytes", where,
                         (long long)given, ASC_TOK_MAX_PIECE);
-    asc_added_token *t = by_content(a, content);
+    asc_added_token *t = asc_added_find(a, content);
     if (t != NULL) return read_flags(ctx, t, j); /* once more: the later word holds */
     id = asc_word_model_find(m, content);
     if (id < 0) id = next_id(a, m);
@@ -73,8 +73,9 @@ static asc_status put(asc_ctx *ctx, asc_added_set *s, asc_view content, size_t w
     return ASC_OK;
 }
 
-/* Special tokens stand first: of two with the same text the first is found. */
-static asc_status fill_set(asc_ctx *ctx, const asc_added *a, bool normalized, const asc_normalizer *n,
+/* Special tokens stand first. Of two with the same text the last is found, as in the program that defines
+ * this: the matcher takes the smallest number among equals, so the list is filled from its end. */
+static asc_status fill_set(asc_ctx *ctx, asc_added *a, bool normalized, const asc_normalizer *n,
                            asc_added_set *s) {
     asc_status st = ASC_OK;
     asc_norm_scratch scratch;
@@ -83,13 +84,16 @@ static asc_status fill_set(asc_ctx *ctx, const asc_added *a, bool normalized, co
     ASC_TRY(asc_pieces_init(ctx, &s->contents, a->n));
     s->which = asc_calloc(ctx, ASC_MEM_TOKENIZER, a->n + 1, sizeof *s->which);
     if (s->which == NULL) ASC_TRY(ASC_RESOURCE_EXHAUSTED);
-    for (int special = 1; special >= 0; special--) {
-        for (size_t i = 0; i < a->n; i++) {
-            const asc_added_token *t = &a->v[i];
+    for (int special = 0; special <= 1; special++) {
+        for (size_t i = a->n; i-- > 0;) {
+            asc_added_token *t = &a->v[i];
             if (t->special != (special == 1) || t->normalized != normalized) continue;
             text.len = 0;
             ASC_TRY(asc_aligned_load(&text, (asc_view){t->content, t->len}, 0));
             if (normalized) ASC_TRY(asc_normalize(ctx, n, &text, 0, false, &scratch));
+            t->shown = asc_strdup_view(ctx, ASC_MEM_TOKENIZER, asc_aligned_view(&text));
+            t->shown_len = text.len;
+            if (t->shown == NULL) ASC_TRY(ASC_RESOURCE_EXHAUSTED);
             ASC_TRY(put(ctx, s, asc_aligned_view(&text), i));
         }
     }
@@ -120,7 +124,10 @@ static void set_deinit(asc_ctx *ctx, asc_added_set *s) {
 }
 
 void asc_added_deinit(asc_ctx *ctx, asc_added *a) {
-    for (size_t i = 0; i < a->n; i++) asc_free(ctx, a->v[i].content);
+    for (size_t i = 0; i < a->n; i++) {
+        asc_free(ctx, a->v[i].content);
+        asc_free(ctx, a->v[i].shown);
+    }
     asc_free(ctx, a->v);
     set_deinit(ctx, &a->raw);
     set_deinit(ctx, &a->normalized);
@@ -201,7 +208,6 @@ asc_status asc_added_cut(asc_ctx *ctx, const asc_added *a, const asc_added_set *
         if (filtered(x, text->from[start + first], text->to[start + last - 1], filter)) continue;
         if (x->lstrip) first = strip_left(t, first, done);
         if (x->rstrip) last = strip_right(t, last);
-        if (first < done) first = done;
         if (done < first)
             ASC_TRY(asc_sections_add(
                 out, (asc_section){start + done, start + first, text->from[start + done], -1, 0, 0}));

@@ -11,6 +11,8 @@
 typedef struct asc_added_token {
     char *content; /* owned */
     size_t len;
+    char *shown; /* owned: what it is called: the content, normalised if the text is searched for that */
+    size_t shown_len;
     int32_t id;
     bool single_word, lstrip, rstrip, normalized, special;
 } asc_added_token;
@@ -41,6 +43,8 @@ typedef struct asc_added_filter {
  * checked). */
 ASC_MUST_USE asc_status asc_added_init(asc_ctx *ctx, asc_added *a, const asc_json *list,
                                        const asc_word_model *m, const asc_normalizer *n);
+/* The token with this content, or NULL. */
+asc_added_token *asc_added_find(const asc_added *a, asc_view content);
 void asc_added_deinit(asc_ctx *ctx, asc_added *a);
 /* Cuts text[start, end) at the tokens of a set and appends the sections. */
 ASC_MUST_USE asc_status asc_added_cut(asc_ctx *ctx, const asc_added *a, const asc_added_set *set,

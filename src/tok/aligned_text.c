@@ -106,12 +106,17 @@ done:
     return st;
 }
 
-asc_status asc_aligned_prepend(asc_aligned *a, const asc_aligned *src, size_t start, size_t end,
+asc_status asc_aligned_prepend(asc_aligned *a, const asc_aligned *src, size_t start, size_t end, size_t base,
                                asc_view text) {
     asc_status st = ASC_OK;
     if (start == end) return ASC_OK;
+    size_t at = a->len, n = char_len(src, start, end);
     ASC_TRY(asc_aligned_add(a, text, src->from[start], src->to[start]));
     ASC_TRY(asc_aligned_copy(a, src, start, end));
+    for (size_t i = 0; text.len == 0 && i < n;
+         i++) { /* an oddity of the original: the first character loses its range */
+        a->from[at + i] = a->to[at + i] = (uint32_t)base;
+    }
 done:
     return st;
 }
@@ -136,18 +141,44 @@ done:
     return st;
 }
 
-asc_status asc_aligned_bytes(asc_aligned *a, const asc_aligned *src, size_t start, size_t end) {
+/* The 68 bytes without a printable character of their own, in order, are U+0100, U+0101, ... */
+static uint32_t byte_char(unsigned b) {
+    if (b <= 0x20) return 0x100 + b;
+    if (b >= 0x7F && b <= 0xA0) return 0x121 + (b - 0x7F);
+    return b == 0xAD ? 0x143 : b;
+}
+
+/* The slow way, which has all the rules of asc_aligned_change. */
+static asc_status bytes_as_changes(asc_aligned *a, const asc_aligned *src, size_t start, size_t end,
+                                   size_t base) {
     asc_status st = ASC_OK;
-    ASC_TRY(reserve(a, 2 * (end - start)));
+    asc_changes c = {.ctx = a->ctx};
+    if (src->from[start] ==
+        src->to[end - 1]) { /* a section of nothing: what is made of it goes in front of it */
+        for (size_t i = start; i < end; i++) {
+            char utf8[4];
+            size_t n = asc_utf8_encode(byte_char((unsigned char)src->bytes[i]), utf8);
+            ASC_TRY(asc_aligned_add(a, (asc_view){utf8, n}, (uint32_t)base, (uint32_t)base));
+        }
+        return asc_aligned_copy(a, src, start, end);
+    }
     for (size_t i = start; i < end; i++) {
         unsigned b = (unsigned char)src->bytes[i];
-        /* The 68 bytes without a printable character of their own, in order, are U+0100, U+0101, ... */
-        unsigned cp = b <= 0x20                ? 0x100 + b
-                      : b >= 0x7F && b <= 0xA0 ? 0x121 + (b - 0x7F)
-                      : b == 0xAD              ? 0x143
-                                               : b;
+        ASC_TRY(asc_changes_add(&c, byte_char(b), (b & 0xC0) == 0x80));
+    }
+    ASC_TRY(asc_aligned_change(a, src, start, end, base, &c, 0));
+done:
+    asc_free(c.ctx, c.v);
+    return st;
+}
+
+asc_status asc_aligned_bytes(asc_aligned *a, const asc_aligned *src, size_t start, size_t end, size_t base) {
+    asc_status st = ASC_OK;
+    if (start < end && src->from[start] == src->to[start]) return bytes_as_changes(a, src, start, end, base);
+    ASC_TRY(reserve(a, 2 * (end - start)));
+    for (size_t i = start; i < end; i++) {
         char utf8[4];
-        size_t n = asc_utf8_encode(cp, utf8);
+        size_t n = asc_utf8_encode(byte_char((unsigned char)src->bytes[i]), utf8);
         put(a, utf8, n, src->from[i], src->to[i]);
     }
 done:

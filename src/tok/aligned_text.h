@@ -57,12 +57,13 @@ ASC_MUST_USE asc_status asc_aligned_change(asc_aligned *a, const asc_aligned *sr
 /* Appends src[start, end) with `text` put in front of it, which shares the range of the first character.
  * Nothing is put before nothing. */
 ASC_MUST_USE asc_status asc_aligned_prepend(asc_aligned *a, const asc_aligned *src, size_t start, size_t end,
-                                            asc_view text);
+                                            size_t base, asc_view text);
 /* Appends src[start, end) with every cut that is a match replaced by `text`; cuts are relative to start. */
 ASC_MUST_USE asc_status asc_aligned_replace(asc_aligned *a, const asc_aligned *src, size_t start, size_t end,
                                             size_t base, const asc_cuts *cuts, asc_view text);
 /* Appends src[start, end) in GPT-2's byte alphabet. */
-ASC_MUST_USE asc_status asc_aligned_bytes(asc_aligned *a, const asc_aligned *src, size_t start, size_t end);
+ASC_MUST_USE asc_status asc_aligned_bytes(asc_aligned *a, const asc_aligned *src, size_t start, size_t end,
+                                          size_t base);
 
 ASC_MUST_USE asc_status asc_changes_add(asc_changes *c, uint32_t cp, int32_t change);
 ASC_MUST_USE asc_status asc_cuts_add(asc_cuts *c, size_t start, size_t end, bool match);

@@ -4,7 +4,7 @@
 
 asc_view asc_json_name(const asc_json_tokenizer *t, int32_t id) {
     int32_t i = t->added_of[id];
-    if (i >= 0) return (asc_view){t->added.v[i].content, t->added.v[i].len};
+    if (i >= 0) return (asc_view){t->added.v[i].shown, t->added.v[i].shown_len};
     asc_view v = {NULL, 0};
     if ((size_t)id < t->model.names.n) v = asc_pieces_at(&t->model.names, (size_t)id);
     return v.len > 0 ? v : (asc_view){NULL, 0};
@@ -115,9 +115,9 @@ static asc_status decode(asc_ctx *ctx, const asc_tokenizer *tk, const int32_t *i
     asc_strings tokens;
     asc_strings_init(ctx, &tokens);
     for (size_t i = 0; i < n; i++) {
-        int32_t added = tk->json->added_of[ids[i]];
         asc_view v = asc_json_name(tk->json, ids[i]);
-        if (v.ptr == NULL || (!special && added >= 0 && tk->json->added.v[added].special)) continue;
+        const asc_added_token *t = special || v.ptr == NULL ? NULL : asc_added_find(&tk->json->added, v);
+        if (v.ptr == NULL || (t != NULL && t->special)) continue;
         asc_strbuf_addv(&tokens.bytes, v);
         ASC_TRY(asc_strings_end(ctx, &tokens));
     }

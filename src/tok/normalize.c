@@ -200,11 +200,11 @@ static asc_status step(asc_ctx *ctx, const asc_norm_step *p, asc_aligned *text, 
         return ASC_OK;
     case ASC_NORM_PREPEND:
         if (continues) return ASC_OK;
-        ASC_TRY(asc_aligned_prepend(&s->other, text, 0, text->len, (asc_view){p->text, p->text_len}));
+        ASC_TRY(asc_aligned_prepend(&s->other, text, 0, text->len, base, (asc_view){p->text, p->text_len}));
         exchange(text, s);
         return ASC_OK;
     case ASC_NORM_BYTE_LEVEL:
-        ASC_TRY(asc_aligned_bytes(&s->other, text, 0, text->len));
+        ASC_TRY(asc_aligned_bytes(&s->other, text, 0, text->len, base));
         exchange(text, s);
         return ASC_OK;
     case ASC_NORM_NMT:

@@ -237,7 +237,7 @@ static asc_status rewrite(asc_ctx *ctx, const asc_split_step *p, const asc_align
     if (byte_level) {
         bool space = p->prefix_space && !no_prefix && old.ptr[0] != ' ';
         if (space) {
-            ASC_TRY(asc_aligned_prepend(piece, text, x.start, x.end, (asc_view){" ", 1}));
+            ASC_TRY(asc_aligned_prepend(piece, text, x.start, x.end, x.base, (asc_view){" ", 1}));
         } else {
             ASC_TRY(asc_aligned_copy(piece, text, x.start, x.end));
         }
@@ -248,7 +248,7 @@ static asc_status rewrite(asc_ctx *ctx, const asc_split_step *p, const asc_align
         bool has = asc_view_starts((asc_view){other->bytes + at, other->len - at}, mark);
         bool first = p->prepend == ASC_PREPEND_FIRST && x.base == 0;
         if (!has && !no_prefix && (p->prepend == ASC_PREPEND_ALWAYS || first)) {
-            ASC_TRY(asc_aligned_prepend(piece, other, at, other->len, mark));
+            ASC_TRY(asc_aligned_prepend(piece, other, at, other->len, x.base, mark));
         } else {
             ASC_TRY(asc_aligned_copy(piece, other, at, other->len));
         }
@@ -265,7 +265,7 @@ static asc_status rewrite(asc_ctx *ctx, const asc_split_step *p, const asc_align
         size_t at = other->len;
         if (c.start == c.end) continue;
         if (byte_level) {
-            ASC_TRY(asc_aligned_bytes(other, piece, c.start, c.end));
+            ASC_TRY(asc_aligned_bytes(other, piece, c.start, c.end, piece->from[c.start]));
         } else {
             ASC_TRY(asc_aligned_copy(other, piece, c.start, c.end));
         }

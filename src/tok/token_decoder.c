@@ -101,8 +101,11 @@ static asc_status byte_level(asc_ctx *ctx, const asc_strings *in, asc_strings *o
         asc_view v = asc_strings_at(in, i);
         size_t at = room->len, n;
         asc_strbuf_addv(room, v);
-        if (!room->failed && v.len > 0 && asc_byte_alphabet_decode(&alphabet, v, room->ptr + at, &n)) {
+        if (room->failed || v.len == 0) continue;
+        if (asc_byte_alphabet_decode(&alphabet, v, room->ptr + at, &n)) {
             room->len = at + n;
+        } else {
+            memcpy(room->ptr + at, v.ptr, v.len); /* some of it was written over */
         }
     }
     asc_status st = asc_strbuf_status(room);

@@ -38,6 +38,9 @@ void asc_unigram_scratch_deinit(asc_ctx *ctx, asc_unigram_scratch *s) {
     *s = (asc_unigram_scratch){0};
 }
 
+/* Stands for a character that has only tokens which are not allowed, where there is no unknown token. */
+enum { LEFT_OUT = INT32_MAX };
+
 static void offer(asc_unigram_node *to, double score, size_t from, int32_t id) {
     if (to->id < 0 || score > to->score) *to = (asc_unigram_node){score, (uint32_t)from, 0, id};
 }
@@ -68,8 +71,8 @@ static asc_status forward(asc_ctx *ctx, const asc_unigram *u, asc_view word, con
         if (!single) {
             asc_unigram_node *to = &best[pos + n];
             if (to->id < 0 || u->unk_score + here > to->score) {
-                if (u->unk < 0) return no_unk(ctx);
-                offer(to, u->unk_score + here, pos, u->unk);
+                if (u->unk < 0 && banned == NULL) return no_unk(ctx);
+                offer(to, u->unk_score + here, pos, u->unk < 0 ? LEFT_OUT : u->unk);
             }
         }
         pos += n;
@@ -104,7 +107,7 @@ asc_status asc_unigram_encode(asc_ctx *ctx, const asc_unigram *u, asc_view word,
         end = best[pos].to;
         while (best[end].id == u->unk && end < word.len && best[best[end].to].id == u->unk)
             end = best[end].to;
-        ASC_TRY(add_piece(ctx, u, word, pos, end, banned, out));
+        if (best[end].id != LEFT_OUT) ASC_TRY(add_piece(ctx, u, word, pos, end, banned, out));
     }
 done:
     return st;

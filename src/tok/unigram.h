@@ -45,7 +45,7 @@ void asc_unigram_deinit(asc_ctx *ctx, asc_unigram *u);
 void asc_unigram_scratch_deinit(asc_ctx *ctx, asc_unigram_scratch *s);
 /* Appends the tokens of a word (any text). banned[id] (NULL = none) takes tokens out of the vocabulary.
  * Unknown characters next to each other are one token, or one for each of their bytes, which then all have
- * the whole range. Errors as asc_wordpiece_encode. */
+ * the whole range; with `banned` and no unknown token they are left out. Errors as asc_wordpiece_encode. */
 ASC_MUST_USE asc_status asc_unigram_encode(asc_ctx *ctx, const asc_unigram *u, asc_view word,
                                            const bool *banned, asc_unigram_scratch *s, asc_word_tokens *out);
 

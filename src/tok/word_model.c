@@ -29,6 +29,7 @@ static asc_status whole_word(asc_ctx *ctx, const asc_word_model *m, asc_view wor
     int32_t id = asc_pieces_find(&m->names, word, ASC_PIECES_ALL);
     if (id >= 0 && banned != NULL && banned[id]) id = -1;
     if (id < 0) id = m->unk;
+    if (id < 0 && banned != NULL) return ASC_OK; /* there is nothing that is allowed */
     if (id < 0)
         return ASC_FAIL(ctx, ASC_FAILED_PRECONDITION,
                         "WordLevel: a word is not in the vocabulary, and neither is the unknown token");

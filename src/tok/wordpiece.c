@@ -39,6 +39,7 @@ asc_status asc_wordpiece_encode(asc_ctx *ctx, const asc_wordpiece *w, asc_view w
     }
     if (known) return ASC_OK;
     out->n = first;
+    if (w->unk < 0 && banned != NULL) return ASC_OK; /* there is nothing that is allowed */
     if (w->unk < 0) {
         return ASC_FAIL(ctx, ASC_FAILED_PRECONDITION,
                         "WordPiece: a word has no pieces, and the vocabulary has no unknown token");
