@@ -7,10 +7,17 @@
 static const char where[] = "added_tokens";
 
 asc_added_token *asc_added_find(const asc_added *a, asc_view content) {
-    for (size_t i = 0; i < a->n; i++) {
-        if (asc_view_eq((asc_view){a->v[i].content, a->v[i].len}, content)) return &a->v[i];
-    }
-    return NULL;
+    int32_t i = asc_pieces_find(&a->contents, content, ASC_PIECES_ALL);
+    return i >= 0 ? &a->v[i] : NULL;
+}
+
+/* Appends a piece to a list that has room for it. */
+static asc_status push_piece(asc_ctx *ctx, asc_pieces *p, asc_view v, bool listed) {
+    asc_status st = asc_pieces_reserve(ctx, p, v.len + 1);
+    if (st != ASC_OK) return st;
+    if (v.len > 0) memcpy(p->bytes + p->bytes_len, v.ptr, v.len);
+    asc_pieces_push(p, v.len, ASC_TOKEN_CONTROL, listed);
+    return ASC_OK;
 }
 
 /* The number that a new token gets. */
@@ -58,6 +65,7 @@ static asc_status add(asc_ctx *ctx, asc_added *a, const asc_json *j, const asc_w
     t = &a->v[a->n];
     if (t->content == NULL) return ASC_RESOURCE_EXHAUSTED;
     a->n++;
+    ASC_TRY(push_piece(ctx, &a->contents, content, true));
     if (id > a->max_id) a->max_id = (int32_t)id;
     ASC_TRY(read_flags(ctx, t, j));
 done:
@@ -65,12 +73,8 @@ done:
 }
 
 static asc_status put(asc_ctx *ctx, asc_added_set *s, asc_view content, size_t which) {
-    asc_status st = asc_pieces_reserve(ctx, &s->contents, content.len + 1);
-    if (st != ASC_OK) return st;
-    if (content.len > 0) memcpy(s->contents.bytes + s->contents.bytes_len, content.ptr, content.len);
     s->which[s->contents.n] = which;
-    asc_pieces_push(&s->contents, content.len, ASC_TOKEN_CONTROL, false);
-    return ASC_OK;
+    return push_piece(ctx, &s->contents, content, false);
 }
 
 /* Special tokens stand first. Of two with the same text the last is found, as in the program that defines
@@ -110,6 +114,7 @@ asc_status asc_added_init(asc_ctx *ctx, asc_added *a, const asc_json *list, cons
     *a = (asc_added){.max_id = -1};
     if (asc_json_typeof(list) != ASC_JSON_NULL && asc_json_typeof(list) != ASC_JSON_ARRAY)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s is %s, not a list", where, asc_want_type_name(list));
+    ASC_TRY(asc_pieces_init(ctx, &a->contents, asc_json_len(list)));
     for (size_t i = 0; i < asc_json_len(list); i++) ASC_TRY(add(ctx, a, asc_json_at(list, i), m));
     ASC_TRY(fill_set(ctx, a, false, n, &a->raw));
     ASC_TRY(fill_set(ctx, a, true, n, &a->normalized));
@@ -129,6 +134,7 @@ void asc_added_deinit(asc_ctx *ctx, asc_added *a) {
         asc_free(ctx, a->v[i].shown);
     }
     asc_free(ctx, a->v);
+    asc_pieces_deinit(ctx, &a->contents);
     set_deinit(ctx, &a->raw);
     set_deinit(ctx, &a->normalized);
     *a = (asc_added){0};

@@ -27,6 +27,7 @@ typedef struct asc_added_set {
 typedef struct asc_added {
     asc_added_token *v; /* in the order of the file */
     size_t n, cap;
+    asc_pieces contents; /* the same, to be found */
     asc_added_set raw, normalized;
     int32_t max_id; /* -1 = there are none */
 } asc_added;

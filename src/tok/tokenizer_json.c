@@ -126,11 +126,8 @@ done:
 }
 
 static int32_t id_of(const asc_tokenizer *tk, asc_view name) {
-    const asc_added *a = &tk->json->added;
-    for (size_t i = 0; i < a->n; i++) {
-        if (asc_view_eq((asc_view){a->v[i].content, a->v[i].len}, name)) return a->v[i].id;
-    }
-    return asc_word_model_find(&tk->json->model, name);
+    const asc_added_token *t = asc_added_find(&tk->json->added, name);
+    return t != NULL ? t->id : asc_word_model_find(&tk->json->model, name);
 }
 
 static int32_t first_of(const asc_tokenizer *tk, const char *const *names) {
