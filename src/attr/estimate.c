@@ -161,16 +161,21 @@ static asc_status touch_cost(asc_job *j, double *out) {
 
 /* ---- counting ---- */
 
-static void count(asc_job *j, const asc_price *p, double times, double rate) {
+void asc_estimate_work(asc_job *j, const asc_price *p, double seconds, double flops, double bytes) {
     asc_estimate *e = j->estimate;
     size_t need = p->arena_bytes + p->output_bytes + p->scratch_bytes;
     asc_job_note_peak(j, need);
-    e->flops += times * p->cost.flops;
-    e->bytes += times * (p->cost.bytes_read + p->cost.bytes_written);
-    e->seconds += rate > 0.0 ? times * p->cost.flops / rate : 0.0;
+    e->flops += flops;
+    e->bytes += bytes;
+    e->seconds += seconds;
     if (need > e->fresh) e->fresh = need;
     if (p->arena_bytes > e->arena) e->arena = p->arena_bytes;
     if (p->scratch_bytes > e->scratch) e->scratch = p->scratch_bytes;
+}
+
+static void count(asc_job *j, const asc_price *p, double times, double rate) {
+    asc_estimate_work(j, p, rate > 0.0 ? times * p->cost.flops / rate : 0.0, times * p->cost.flops,
+                      times * (p->cost.bytes_read + p->cost.bytes_written));
 }
 
 static asc_status count_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t b, double times,

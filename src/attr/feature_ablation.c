@@ -6,34 +6,26 @@
 #include <math.h>
 #include <string.h>
 
-/* Values of the prompt without each feature [n_groups + 1, asc_job_n_values]; the last row is without any. */
+/* Values of the prompt without each feature, without any, and of the whole one: [n_groups + 2,
+ * asc_job_n_values]. */
 static asc_status all_values(asc_job *j, double *values) {
     size_t g = j->n_groups, bytes;
     uint8_t *present =
-        asc_mul_size(g + 1, g, &bytes) ? asc_calloc(j->ctx, ASC_MEM_GENERAL, bytes, sizeof *present) : NULL;
+        asc_mul_size(g + 2, g, &bytes) ? asc_calloc(j->ctx, ASC_MEM_GENERAL, bytes, sizeof *present) : NULL;
     if (present == NULL) return ASC_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; i < g; i++) {
-        memset(present + i * g, 1, g);
-        present[i * g + i] = 0;
+    for (size_t i = 0; i < g + 2; i++) {
+        memset(present + i * g, i != g, g);
+        if (i < g) present[i * g + i] = 0;
     }
-    asc_status st = asc_job_coalition_values(j, present, g + 1, values);
+    asc_status st = asc_job_coalition_values(j, present, g + 2, values);
     asc_free(j->ctx, present);
     return st;
 }
 
-static asc_status run(asc_job *j) {
+static void scores(asc_job *j, const double *values, size_t width) {
     asc_result *r = j->r;
-    size_t width = asc_job_n_values(j), cells;
-    asc_status st = asc_job_whole_value(j);
-    if (st != ASC_OK) return st;
-    double *values = asc_mul_size(j->n_groups + 1, width, &cells)
-                         ? asc_calloc(j->ctx, ASC_MEM_GENERAL, cells, sizeof *values)
-                         : NULL;
-    if (values == NULL) return ASC_RESOURCE_EXHAUSTED;
-    st = all_values(j, values);
-    r->baseline_value = values[j->n_groups * width];
-    double noise = 2.0 * asc_job_value_noise(j);
-    for (size_t g = 0; st == ASC_OK && g < j->n_groups; g++) {
+    const double noise = 2.0 * asc_job_value_noise(j);
+    for (size_t g = 0; g < j->n_groups; g++) {
         for (size_t k = 0; k + 1 < width; k++) {
             r->matrix[k * r->n_features + g] = r->token_values[k] - values[g * width + 1 + k];
             r->matrix_errors[k * r->n_features + g] = 2.0 * asc_job_token_noise(j, k);
@@ -44,6 +36,23 @@ static asc_status run(asc_job *j) {
         r->score_errors[j->groups[g].first] = noise;
     }
     r->converged = true;
+}
+
+static asc_status run(asc_job *j) {
+    asc_result *r = j->r;
+    size_t width = asc_job_n_values(j), cells;
+    double *values = asc_mul_size(j->n_groups + 2, width, &cells)
+                         ? asc_calloc(j->ctx, ASC_MEM_GENERAL, cells, sizeof *values)
+                         : NULL;
+    if (values == NULL) return ASC_RESOURCE_EXHAUSTED;
+    asc_status st = all_values(j, values);
+    const double *whole = values + (j->n_groups + 1) * width;
+    if (st == ASC_OK) {
+        r->value = whole[0];
+        for (size_t k = 0; k + 1 < width; k++) r->token_values[k] = whole[1 + k];
+        r->baseline_value = values[j->n_groups * width];
+        scores(j, values, width);
+    }
     asc_free(j->ctx, values);
     return st;
 }

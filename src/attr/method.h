@@ -60,6 +60,7 @@ typedef struct asc_job {
     double max_logit;              /* largest |logit| seen, for the noise model */
     double *whole_p, *whole_log_p; /* the whole prompt's next-token distribution [V]; with ASC_OUTPUT_KL */
     bool no_sharing;               /* run every prompt from its first token (tests compare both) */
+    size_t most_tokens;            /* of a pass over perturbed prompts; 0: as many as pay */
     asc_kv
         *prefix; /* keys and values of tokens that all prompts of a batch begin with, [1,C,G,D] per layer */
     size_t n_prefix;                 /* C; 0 = none */

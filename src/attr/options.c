@@ -51,7 +51,7 @@ static asc_status check_values(asc_job *j, asc_rule rule) {
     }
     if (((unsigned)q->output > ASC_OUTPUT_KL &&
          !(j->encoder != NULL && q->output == ASC_OUTPUT_SIMILARITY)) ||
-        (unsigned)q->features > ASC_FEATURES_SLOT || (unsigned)q->baseline > ASC_BASELINE_MEAN) {
+        (unsigned)q->features > ASC_FEATURES_SLOT || (unsigned)q->baseline > ASC_BASELINE_MASK) {
         ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT,
                  "output, features or baseline is not one of the values of its type");
         return asc_hint(j->ctx, "zero-initialise the request, then use the names in ascribe/attr.h");

@@ -114,11 +114,16 @@ static asc_status choose_baseline(asc_job *j) {
     if (ablation && (j->baseline == ASC_BASELINE_ZERO || j->baseline == ASC_BASELINE_MEAN)) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s replaces tokens; the baseline '%s' is an embedding",
                  me->info.name, asc_baseline_name(j->baseline));
-        return asc_hint(ctx, "use remove, eos, pad or token:ID");
+        return asc_hint(ctx, "use remove, mask, eos, pad or token:ID");
     }
-    if (!ablation && j->baseline == ASC_BASELINE_REMOVE) {
-        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s needs a point to start from; 'remove' is none",
-                 me->info.name);
+    if (ablation && j->baseline == ASC_BASELINE_MASK && !asc_model_shares_prefixes(j->m)) {
+        ASC_FAIL(ctx, ASC_UNIMPLEMENTED,
+                 "baseline mask is for models whose tokens see only what is before them");
+        return asc_hint(ctx, "use remove, pad or token:ID");
+    }
+    if (!ablation && (j->baseline == ASC_BASELINE_REMOVE || j->baseline == ASC_BASELINE_MASK)) {
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s needs a point to start from; '%s' is none", me->info.name,
+                 asc_baseline_name(j->baseline));
         return asc_hint(ctx, "use eos, pad, zero, mean or token:ID");
     }
     if (j->baseline == ASC_BASELINE_ZERO && j->m->info.scale_free) {

@@ -8,8 +8,8 @@ static int read_baseline(cli *c, asc_request *q) {
     if (b == NULL) return EXIT_DONE;
     if (strncmp(b, "token:", 6) != 0) {
         if (asc_baseline_from_name(b) < 0)
-            return cli_usage("--baseline is one of auto, remove, eos, pad, zero, mean, token:ID, not '%.60s'",
-                             b);
+            return cli_usage(
+                "--baseline is one of auto, remove, mask, eos, pad, zero, mean, token:ID, not '%.60s'", b);
         q->baseline = (asc_baseline)asc_baseline_from_name(b);
         return EXIT_DONE;
     }

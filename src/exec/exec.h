@@ -104,6 +104,12 @@ asc_tensor *asc_from_stored(asc_ctx *ctx, asc_dtype dtype, asc_shape shape, cons
 /* Elements first .. first + n - 1 of a value, as doubles. INVALID_ARGUMENT outside of it. */
 ASC_MUST_USE asc_status asc_exec_read_part(asc_ctx *ctx, asc_tensor *t, int64_t first, double *out, size_t n);
 
+/* Overwrites elements at .. at + n - 1 of the leaf `to` with elements of a computed value of its type: the
+ * one exception to "values never change", for stores of keys and values. What was recorded from `to` and has
+ * no value yet reads the new ones. INVALID_ARGUMENT when either has no value or the range does not fit. */
+ASC_MUST_USE asc_status asc_exec_copy_part(asc_ctx *ctx, asc_tensor *to, int64_t at, const asc_tensor *from,
+                                           int64_t first, int64_t n);
+
 /* Gives cached free buffers back to the allocator. */
 void asc_exec_trim(asc_ctx *ctx);
 

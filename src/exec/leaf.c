@@ -98,6 +98,20 @@ asc_status asc_exec_read_part(asc_ctx *ctx, asc_tensor *t, int64_t first, double
     return read_part(ctx, t, first, ASC_DTYPE_F64, out, n);
 }
 
+asc_status asc_exec_copy_part(asc_ctx *ctx, asc_tensor *to, int64_t at, const asc_tensor *from, int64_t first,
+                              int64_t n) {
+    const asc_device *dev = asc_exec_device(ctx);
+    if (to->buf == NULL || from->buf == NULL || to->dtype != from->dtype || n < 0 || at < 0 || first < 0 ||
+        at > to->buf->elems - n || first > from->buf->elems - n)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "a copy of %lld elements from %lld to %lld does not fit",
+                        (long long)n, (long long)first, (long long)at);
+    if (!dev->has_data || n == 0) return ASC_OK;
+    memcpy((char *)to->buf->data + dev->storage_bytes(to->dtype, at),
+           (const char *)from->buf->data + dev->storage_bytes(to->dtype, first),
+           dev->storage_bytes(to->dtype, n));
+    return ASC_OK;
+}
+
 asc_status asc_read_f32(asc_ctx *ctx, asc_tensor *t, float *out, size_t n) {
     return read_as(ctx, t, ASC_DTYPE_F32, out, n);
 }

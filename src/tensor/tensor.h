@@ -42,7 +42,7 @@ struct asc_tensor {
     int refs; /* scope, consumers */
     asc_dtype dtype;
     asc_precision level; /* of matrix products */
-    bool many_rows;      /* of matrix products: kernels as for many rows (asc_set_many_rows) */
+    bool many_rows;      /* kernels as for many rows (asc_set_many_rows) */
     asc_status poison;   /* ASC_OK, or the error this value stands for */
     int mark;            /* scratch of graph walks (generation number) */
     int slot;            /* scratch: index in the program being built */
@@ -153,7 +153,7 @@ void asc_label_free_all(asc_graph *g); /* of asc_graph_deinit */
  * level of the op that they belong to. */
 asc_precision asc_set_level(asc_ctx *ctx, asc_precision level);
 
-/* From here on (or no longer) matrix products use the kernels for many rows, however few theirs are: then the
+/* From here on (or no longer) ops use the kernels for many rows, however few theirs are: then the
  * bits of a row do not depend on how many rows there are (but see asc_device.rows_depend). Returns what was.
  */
 bool asc_set_many_rows(asc_ctx *ctx, bool on);
