@@ -153,6 +153,10 @@ static asc_status choose(asc_job *j, size_t p, size_t m, size_t *out) {
     asc_ctx *ctx = j->ctx;
     size_t n = (MOST_ROWS + p + m - 1) / (p + m), chunks;
     if (n > m) n = m;
+    if (asc_job_token_passes(j)) {
+        *out = 0;
+        return ASC_OK;
+    }
     for (;; n = (n + 1) / 2) {
         asc_price price = {0};
         asc_tensor *ts[3] = {NULL, NULL, NULL};
@@ -356,4 +360,69 @@ asc_status asc_job_matrix_gradient(asc_job *j, const char *norm) {
     if (st == ASC_OK) publish(&s);
     sums_deinit(&s);
     return st;
+}
+
+/* The prompt's end and the baseline's of the path, [P,D] each, with values. */
+static asc_status path_ends(asc_job *j, asc_tensor *ends[2]) {
+    size_t p = j->r->n_prompt;
+    asc_tensor *x = asc_model_embed(j->m, j->r->prompt_ids, 1, (int64_t)p);
+    ends[0] = asc_reshape(j->ctx, x, ASC_SHAPE((int64_t)p, j->m->info.d_model));
+    ends[1] = asc_job_path_start(j, ends[0]);
+    return asc_run(j->ctx, ends, 2);
+}
+
+/* x - baseline, which every gradient on the path is multiplied by. */
+static asc_status read_delta(sums *s, asc_tensor *const ends[2], double **out) {
+    asc_ctx *ctx = s->j->ctx;
+    *out = asc_calloc(ctx, ASC_MEM_SCRATCH, s->p * s->d, sizeof **out);
+    if (*out == NULL) return ASC_RESOURCE_EXHAUSTED;
+    s->delta = *out;
+    return asc_read_f64(ctx, asc_sub(ctx, ends[0], ends[1]), *out, s->p * s->d);
+}
+
+static asc_status all_points(sums *s, asc_tensor *const ends[2], size_t together, const double *alphas,
+                             const double *weights, size_t n) {
+    asc_job *j = s->j;
+    asc_ctx *ctx = j->ctx;
+    asc_status st = ASC_OK;
+    for (size_t i = 0; st == ASC_OK && i < n; i++) {
+        asc_scope_begin(ctx);
+        asc_tensor *a = asc_from_f64(ctx, ASC_SHAPE(1, 1, 1), &alphas[i]),
+                   *x = asc_record_points(j, ends[0], ends[1], a);
+        st = asc_run(ctx, &x, 1);
+        if (st == ASC_OK) asc_tensor_detach(x);
+        if (st == ASC_OK) st = all_tokens(s, x, together, weights[i], false);
+        st = asc_scope_close(ctx, st);
+        if (st == ASC_OK) st = asc_progress(ctx, "points", (double)(i + 1), (double)n);
+    }
+    return st;
+}
+
+asc_status asc_job_matrix_path(asc_job *j, const double *alphas, const double *weights, size_t n) {
+    asc_ctx *ctx = j->ctx;
+    asc_result *r = j->r;
+    asc_tensor *ends[2];
+    double *delta = NULL;
+    sums s;
+    size_t together = 0;
+    asc_scope_begin(ctx);
+    asc_status st = sums_init(&s, j, NULL);
+    if (st == ASC_OK) st = choose(j, s.p, s.m, &together);
+    if (st == ASC_OK && j->estimate != NULL) {
+        asc_way way = {.batch = 1, .keep_every = together == 0};
+        st = asc_estimate_passes(j, ASC_PASS_GRADIENT, s.p, n * s.m, &way);
+        goto done;
+    }
+    if (st == ASC_OK) st = path_ends(j, ends);
+    if (st == ASC_OK) st = read_delta(&s, ends, &delta);
+    if (st == ASC_OK) st = all_points(&s, ends, together, alphas, weights, n);
+    double value = r->value;
+    if (st == ASC_OK) publish(&s);
+    r->value = value;
+    for (size_t i = 0; st == ASC_OK && i < r->n_matrix * r->n_features; i++) r->matrix_errors[i] = NAN;
+    if (st == ASC_OK) st = asc_job_whole_value(j); /* the sums' values are those of the last point */
+done:
+    asc_free(ctx, delta);
+    sums_deinit(&s);
+    return asc_scope_close(ctx, st);
 }

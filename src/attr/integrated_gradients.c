@@ -47,14 +47,16 @@ static asc_status fixed(asc_job *j, asc_rule rule) {
     }
     ASC_TRY(asc_rule_nodes(ctx, rule, n, x, w));
     ASC_TRY(ends(j));
-    ASC_TRY(asc_job_path(j, x, n, f, g));
+    if (!j->req->per_token) ASC_TRY(asc_job_path(j, x, n, f, g));
     /* Captum's trapezoid divides by n instead of n - 1, so its weights add up to (n - 1) / n. */
     double factor =
         j->req->compat_captum && rule == ASC_RULE_RIEMANN_TRAPEZOID ? ((double)n - 1.0) / (double)n : 1.0;
+    for (size_t i = 0; i < n; i++) w[i] *= factor;
+    if (j->req->per_token) ASC_TRY(asc_job_matrix_path(j, x, w, n));
     for (size_t t = 0; t < p; t++) {
         double s = 0.0;
         for (size_t i = 0; i < n; i++) s += w[i] * g[i * p + t];
-        r->scores[t] = s * factor;
+        if (!j->req->per_token) r->scores[t] = s;
         r->score_errors[t] = NAN; /* a fixed rule knows nothing of its own error */
     }
     double sum = 0.0, largest = largest_score(r);
@@ -258,4 +260,5 @@ const asc_method asc_method_integrated_gradients = {
     .price_rows = price_rows,
     .run = run,
     .price = price,
+    .per_token = true,
 };

@@ -126,7 +126,7 @@ asc_status asc_job_captured(asc_job_batch_run *b, asc_job *j, const int64_t *siz
                                              (int64_t)j->req->output, (int64_t)asc_graph_of(ctx)->level,
                                              asc_encoder_key(j)};
     *b = (asc_job_batch_run){.j = j, .n_outs = n_outs};
-    if (!asc_exec_compiles(ctx)) return ASC_OK;
+    if (!asc_exec_compiles(ctx) || asc_job_token_passes(j)) return ASC_OK;
     if (n_sizes > MOST_SIZES) return ASC_FAIL(ctx, ASC_INTERNAL, "a batch of %zu sizes", n_sizes);
     memcpy(key + FIXED_SIZES, sizes, n_sizes * sizeof *sizes);
     ASC_TRY(list_sources(b, rows, (size_t)sizes[1], first, n_first));

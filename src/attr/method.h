@@ -180,6 +180,10 @@ ASC_MUST_USE asc_status asc_job_matrix_make(asc_job *j);
  * or, with NULL, gradient times input; also the whole answer's scores per prompt token, r->scores, and the
  * values. One forward pass, and the backward passes of many tokens together. */
 ASC_MUST_USE asc_status asc_job_matrix_gradient(asc_job *j, const char *norm);
+/* The same of gradients times (input - baseline), summed with weights [n] over the points alphas [n] of the
+ * path from the baseline; errors are unknown. */
+ASC_MUST_USE asc_status asc_job_matrix_path(asc_job *j, const double *alphas, const double *weights,
+                                            size_t n);
 /* explain.c: r->target_prob, from the value when it says so, else by one more pass. */
 ASC_MUST_USE asc_status asc_job_target_probability(asc_job *j);
 /* Floating-point error of one value, by the error model in docs/errors.md. */

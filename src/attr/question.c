@@ -51,6 +51,11 @@ static asc_status check_per_token(asc_job *j) {
         return asc_hint(j->ctx, "use a fixed rule, as --rule gauss-legendre --steps 64, or --span for one "
                                 "token");
     }
+    if (j->r->rule != NULL && j->r->rule[0] != '\0' && q->output == ASC_OUTPUT_PROB) {
+        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED,
+                 "%s gives scores of answer tokens for log-probabilities and logits", name);
+        return asc_hint(j->ctx, "leave --output prob out");
+    }
     return ASC_OK;
 }
 

@@ -89,6 +89,14 @@ static asc_tensor *whole_of(asc_job *j, asc_tensor *tokens, bool keep_axis) {
     return j->req->output == ASC_OUTPUT_PROB ? asc_exp(j->ctx, sum) : sum;
 }
 
+/* The whole's score, then the tokens'. */
+static asc_tensor *numbers_of(asc_job *j, asc_tensor *tokens) {
+    asc_ctx *ctx = j->ctx;
+    asc_tensor *each = j->req->output == ASC_OUTPUT_PROB ? asc_exp(ctx, tokens) : tokens;
+    asc_tensor *both[2] = {whole_of(j, tokens, true), each};
+    return asc_concat(ctx, both, 2, 1);
+}
+
 asc_tensor *asc_answer_score(asc_job *j, asc_tensor *hidden, const asc_answer *s) {
     if (hidden->poison != ASC_OK) return hidden;
     if (j->req->output == ASC_OUTPUT_KL)
@@ -103,14 +111,41 @@ asc_tensor *asc_answer_numbers(asc_job *j, asc_tensor *hidden, const asc_answer 
         asc_tensor *y = asc_answer_score(j, hidden, s);
         return y->poison != ASC_OK ? y : asc_reshape(ctx, y, ASC_SHAPE(hidden->shape.dims[0], 1));
     }
-    asc_tensor *tokens = asc_answer_tokens(j, hidden, s);
-    asc_tensor *each = j->req->output == ASC_OUTPUT_PROB ? asc_exp(ctx, tokens) : tokens;
-    asc_tensor *both[2] = {whole_of(j, tokens, true), each};
-    return asc_concat(ctx, both, 2, 1);
+    return numbers_of(j, asc_answer_tokens(j, hidden, s));
+}
+
+/* Scores of the answer's tokens [B,n-first]: where every token sees all others, each needs a pass of its own,
+ * over the prompt and the tokens before it. */
+static asc_tensor *tokens_of(asc_job *j, asc_tensor *x, const asc_answer *s) {
+    asc_ctx *ctx = j->ctx;
+    asc_decoder_run run;
+    asc_kv *past;
+    asc_tensor *all = NULL;
+    for (size_t k = s->first; k < s->n; k++) {
+        const asc_answer one = {.ids = s->ids, .n = k + 1, .first = k};
+        if (asc_answer_run(j, x->shape.dims[0], &one, 0, j->m->decoder.cfg.n_layers, NULL, NULL, &run,
+                           &past) != ASC_OK)
+            return asc_graph_poison(asc_graph_of(ctx));
+        run.x = asc_answer_join(j, x, &one);
+        asc_tensor *t = asc_answer_tokens(j, asc_decoder_hidden(&j->m->decoder, &run), &one);
+        asc_free(ctx, past);
+        asc_tensor *both[2] = {all, t};
+        all = all == NULL ? t : asc_concat(ctx, both, 2, 1);
+    }
+    return all != NULL ? all : x;
+}
+
+bool asc_job_token_passes(const asc_job *j) {
+    asc_answer answers[2];
+    if (j->m->kind != ASC_MODEL_DECODER || !j->m->decoder.cfg.not_causal || j->req->output == ASC_OUTPUT_KL)
+        return false;
+    asc_job_answers(j, answers);
+    return answers[0].n - answers[0].first > 1 || answers[1].n > 1;
 }
 
 static asc_tensor *score_of(asc_job *j, asc_tensor *x, const asc_answer *s, asc_site_fn site, void *self) {
     asc_decoder_run run;
+    if (asc_job_token_passes(j) && site == NULL) return whole_of(j, tokens_of(j, x, s), false);
     asc_kv *past;
     if (asc_answer_run(j, x->shape.dims[0], s, 0, j->m->info.n_layers, site, self, &run, &past) != ASC_OK)
         return asc_graph_poison(asc_graph_of(j->ctx));
@@ -153,7 +188,8 @@ asc_tensor *asc_job_numbers(asc_job *j, asc_tensor *x) {
         asc_tensor *y = asc_job_scalar(j, x, NULL, NULL);
         return y->poison != ASC_OK ? y : asc_reshape(ctx, y, ASC_SHAPE(x->shape.dims[0], 1));
     }
-    asc_job_answers(j, answers); /* one: options.c refuses rows of a contrast */
+    asc_job_answers(j, answers); /* one: question.c refuses rows of a contrast */
+    if (asc_job_token_passes(j)) return numbers_of(j, tokens_of(j, x, &answers[0]));
     if (asc_answer_run(j, x->shape.dims[0], &answers[0], 0, j->m->decoder.cfg.n_layers, NULL, NULL, &run,
                        &past) != ASC_OK)
         return asc_graph_poison(asc_graph_of(ctx));

@@ -29,6 +29,8 @@ asc_tensor *asc_answer_tokens(asc_job *j, asc_tensor *hidden, const asc_answer *
 /* Numbers explained of each prompt: [0] the whole answer's, with request.per_token then each explained
  * token's own. */
 size_t asc_job_width(const asc_job *j);
+/* Does the model see later tokens too, so that each explained token needs a pass of its own? */
+bool asc_job_token_passes(const asc_job *j);
 /* All of them: [B,asc_job_width]. */
 asc_tensor *asc_answer_numbers(asc_job *j, asc_tensor *hidden, const asc_answer *s);
 /* asc_job_scalar's value and, with request.per_token, each token's: [B,asc_job_width]. */

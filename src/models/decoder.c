@@ -112,7 +112,8 @@ static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t
         flat.dims[2] = c->n_heads * c->head_dim;
         o = asc_reshape(ctx, o, flat);
     }
-    return norm(d, asc_project(ctx, o, &w->o), &w->attn_post_norm);
+    asc_tensor *y = asc_project(ctx, o, &w->o);
+    return c->block == ASC_BLOCK_POST ? y : norm(d, y, &w->attn_post_norm);
 }
 
 /* h [B,T,D] through the experts that the router chooses for each token: softmax over all of them, the k
@@ -147,24 +148,27 @@ static asc_tensor *mlp(asc_decoder *d, const asc_layer *w, asc_tensor *h) {
     } else {
         u = asc_activate(ctx, asc_project(ctx, h, &w->up), c->act);
     }
-    return norm(d, asc_project(ctx, u, &w->down), &w->ffn_post_norm);
+    asc_tensor *y = asc_project(ctx, u, &w->down);
+    return c->block == ASC_BLOCK_POST ? y : norm(d, y, &w->ffn_post_norm);
 }
 
 static asc_tensor *block(asc_decoder *d, const asc_decoder_run *run, int64_t l, asc_tensor *x,
                          const place *at) {
     asc_ctx *ctx = d->ctx;
     const asc_layer *w = &d->layers[l];
-    bool parallel = d->cfg.block == ASC_BLOCK_PARALLEL;
+    bool parallel = d->cfg.block == ASC_BLOCK_PARALLEL, post = d->cfg.block == ASC_BLOCK_POST;
     const char *label = asc_set_label(ctx, w->attn_label);
     asc_tensor *h = at_site(run, ASC_SITE_ATTN_IN, l, norm(d, x, &w->attn_norm));
     asc_tensor *a = at_site(run, ASC_SITE_ATTN_OUT, l, attention(d, run, l, h, at));
     x = last_tokens(ctx, x, at->rows);
     asc_tensor *mid = asc_add(ctx, x, scaled(d, a, d->cfg.residual_scale));
+    if (post) mid = norm(d, mid, &w->attn_post_norm);
     asc_set_label(ctx, w->mlp_label);
     asc_tensor *in = parallel ? x : mid;
     h = w->ffn_norm.w != NULL || !parallel ? norm(d, in, &w->ffn_norm) : last_tokens(ctx, h, at->rows);
     asc_tensor *m = mlp(d, w, at_site(run, ASC_SITE_MLP_IN, l, h));
     x = asc_add(ctx, mid, scaled(d, at_site(run, ASC_SITE_MLP_OUT, l, m), d->cfg.residual_scale));
+    if (post) x = norm(d, x, &w->ffn_post_norm);
     asc_set_label(ctx, label);
     return at_site(run, ASC_SITE_BLOCK_OUT, l, x);
 }

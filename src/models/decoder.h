@@ -16,6 +16,7 @@ typedef enum asc_qk_norm {
 /* How attention and MLP add to the stream x. */
 typedef enum asc_block_kind {
     ASC_BLOCK_SERIAL,   /* x += attn(norm x); x += mlp(norm x) */
+    ASC_BLOCK_POST,     /* x = norm(x + attn(x)); x = norm'(x + mlp(x)): the norms are the post norms */
     ASC_BLOCK_PARALLEL, /* x += attn(norm x) + mlp(norm' x) (GPT-NeoX); norm' = norm when ffn_norm is absent
                          */
 } asc_block_kind;

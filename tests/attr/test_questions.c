@@ -113,7 +113,8 @@ static void rows_are_spans_of_one_token(void **state) {
                  {"input-x-gradient", NULL, NULL, ASC_OUTPUT_LOGIT, 0},
                  {"saliency", NULL, NULL, ASC_OUTPUT_LOGPROB, 0},
                  {"saliency", "abs", NULL, ASC_OUTPUT_PROB, 0},
-                 {"saliency", "signed", "blocks.0.out", ASC_OUTPUT_LOGPROB, 0}};
+                 {"saliency", "signed", "blocks.0.out", ASC_OUTPUT_LOGPROB, 0},
+                 {"integrated-gradients", NULL, NULL, ASC_OUTPUT_LOGPROB, 0}};
     for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
         for (size_t z = 0; z < 3; z++) {
             asc_ctx *ctx = test_ctx(places[p].device, places[p].mode);
@@ -125,6 +126,10 @@ static void rows_are_spans_of_one_token(void **state) {
                 q.method = cases[c].method;
                 q.norm = cases[c].norm;
                 q.site = cases[c].site;
+                if (strncmp(q.method, "integrated", 10) == 0) {
+                    q.rule = "gauss-legendre";
+                    q.steps = 3;
+                }
                 q.output = cases[c].output;
                 q.memory_bytes = cases[c].memory;
                 q.per_token = true;

@@ -49,6 +49,7 @@ void goldens_chat(goldens *g, const asc_json *line);
 void goldens_dequant(goldens *g, const asc_json *line);
 void goldens_captum_config(goldens *g, const asc_json *line);
 void goldens_expected(goldens *g, const char *path); /* captum_expected.tsv */
+void goldens_llm(goldens *g, const char *path);      /* captum_llm_golden.json */
 void goldens_zoo(goldens *g, const char *folder);
 /* A Hugging Face folder; false: not of a kind that this runner knows. */
 bool goldens_folder(goldens *g, const char *folder);

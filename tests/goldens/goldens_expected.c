@@ -167,6 +167,7 @@ static bool call(config *c, expected_row *row, uint64_t seed, ours *out) {
     if (asc_view_eqs(m, "infidelity") || asc_view_eqs(m, "sensitivity_max"))
         return expected_metric(c, row, out);
     if (asc_view_eqs(m, "DataLoaderAttribution(FeatureAblation)")) return expected_stream(c, row, out);
+    if (asc_view_starts(m, asc_view_of("LLM"))) return expected_llm(c->g, row, seed, out);
     if (asc_view_eqs(m, "LimeBase")) return expected_lime_base(c, row, seed, out);
     return expected_call(c, row, seed, out);
 }
@@ -212,7 +213,13 @@ static bool mean(config *c, expected_row *row, ours *out, ours *spread) {
 }
 
 static bool is_random(asc_view method) {
-    static const char *const names[] = {"Lime", "LimeBase", "KernelShap", "ShapleyValueSampling"};
+    static const char *const names[] = {"Lime",
+                                        "LimeBase",
+                                        "KernelShap",
+                                        "ShapleyValueSampling",
+                                        "LLMAttribution(Lime)",
+                                        "LLMAttribution(KernelShap)",
+                                        "LLMAttribution(ShapleyValueSampling)"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (asc_view_eqs(method, names[i])) return true;
     }
@@ -228,7 +235,6 @@ static const char *not_ours(const expected_row *row) {
         return "no call: a helper, or two results of the test compared";
     if (asc_view_eqs(m, "AttackComparator") || asc_view_eqs(m, "MinParamPerturbation(function)"))
         return "AttackComparator and MinParamPerturbation: no such method here";
-    if (m.len > 3 && memcmp(m.ptr, "LLM", 3) == 0) return "language models: captum_llm_golden.json";
     if (asc_view_eqs(row->col[COL_CHECKED], "derived")) return "computed from the result by the test";
     if (model.len > 9 && memcmp(model.ptr, "callable:", 9) == 0 &&
         !(stream && asc_view_eqs(model, "callable:sum_forward")))

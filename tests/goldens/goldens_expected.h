@@ -46,6 +46,8 @@ void ours_free(ours *o);
 bool expected_call(config *c, expected_row *row, uint64_t seed, ours *out);
 bool expected_attack(config *c, expected_row *row, ours *out);
 bool expected_metric(config *c, expected_row *row, ours *out);
+/* Calls on Captum's own little language model (goldens_llm.c). */
+bool expected_llm(goldens *g, expected_row *row, uint64_t seed, ours *out);
 bool expected_stream(config *c, expected_row *row, ours *out);
 bool expected_lime_base(config *c, expected_row *row, uint64_t seed, ours *out);
 bool expected_quadrature(goldens *g, expected_row *row, ours *out);

@@ -174,6 +174,12 @@ static void run_file(goldens *g, const char *path, const char *shown, const char
         end(g, shown, ran);
         return;
     }
+    if (strcmp(name, "captum_llm_golden.json") == 0) {
+        begin(g);
+        goldens_llm(g, path);
+        end(g, shown, true);
+        return;
+    }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(name, kinds[i].name) != 0) continue;
         begin(g);
