@@ -12,12 +12,14 @@ import os
 import shutil
 import sys
 
+import numpy
 import torch
 import transformers
 from transformers import CONFIG_MAPPING, AutoConfig, AutoModelForCausalLM
 
 transformers.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
+torch.set_num_threads(1)  # threads that wait cost more than these models
 REAL = torch.float32
 SIZES = dict(vocab_size=48, hidden_size=32, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
              num_key_value_heads=2, max_position_embeddings=64, bos_token_id=1, eos_token_id=2, pad_token_id=0)
@@ -111,7 +113,7 @@ CASES = {
 
 
 SMALL = ["llama-bias-linear", "llama-llama3", "qwen2-window", "qwen3_moe-norm", "mixtral", "gemma2-old",
-         "gemma3_text-old", "phi3-longrope-old", "gpt2-plain-names", "gpt_neox-serial", "smollm3-window",
+         "gemma3_text-old", "phi3-longrope-old", "gpt2-plain-names", "smollm3-window",
          "granite", "cohere2", "phi"]
 
 
@@ -164,8 +166,40 @@ def to_old(c):
     return c
 
 
-def exact(folder, ids, wide):
-    """Logits of all positions. wide: float64 throughout, by making float32 mean float64 for the time."""
+def attributions(model, prompt, targets):
+    """Scores of the prompt's tokens as the zoo defines them, with respect to rows of the embedding table."""
+    table = model.get_input_embeddings()
+    scale = getattr(table, "scalar_embed_scale", 1.0)
+    whole = torch.tensor(prompt + targets[:-1])  # the last target is not read
+    rows = table.weight.detach()[whole]
+    n = len(prompt)
+
+    def score(x):
+        logits = model(inputs_embeds=(torch.cat([x, rows[n:]]) * scale)[None]).logits[0]
+        logp = torch.log_softmax(logits, -1)
+        return sum(logp[n - 1 + k, t] for k, t in enumerate(targets))
+
+    def gradient(x):
+        x = x.clone().requires_grad_(True)
+        return torch.autograd.grad(score(x), x)[0]
+
+    x = rows[:n]
+    g = gradient(x)
+    nodes, weights = numpy.polynomial.legendre.leggauss(16)
+    out = dict(score=score(x).item(), saliency_l2=g.norm(dim=-1).tolist(), input_x_gradient=(g * x).sum(-1).tolist(),
+               ig_gausslegendre_16={}, feature_ablation=[])
+    for name, base in (("zero", torch.zeros_like(x)), ("token_2", table.weight.detach()[2].expand_as(x))):
+        total = sum(w / 2 * gradient(base + (t + 1) / 2 * (x - base)) for t, w in zip(nodes, weights))
+        out["ig_gausslegendre_16"][name] = (total * (x - base)).sum(-1).tolist()
+    for i in range(n):
+        y = x.clone()
+        y[i] = table.weight.detach()[2]
+        out["feature_ablation"].append((score(x) - score(y)).item())
+    return out
+
+
+def exact(folder, ids, targets, wide):
+    """Logits of all positions, and attributions. wide: float64 throughout, by making float32 mean float64."""
     real_float, real_method = torch.float, torch.Tensor.float
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=REAL, attn_implementation="eager").eval()
     try:
@@ -183,7 +217,7 @@ def exact(folder, ids, wide):
         with torch.no_grad():
             out = [model(torch.tensor([i])).logits[0] for i in ids]
         assert not wide or all(o.dtype == torch.float64 for o in out)
-        return [o.double() for o in out]
+        return [o.double() for o in out], [attributions(model, i, targets) for i in ids]
     finally:
         torch.float32, torch.float = REAL, real_float
         torch.Tensor.float = real_method
@@ -192,7 +226,7 @@ def exact(folder, ids, wide):
 
 def write(out, name):
     model_type, more, dtype, opts = CASES[name]
-    if SIZES["vocab_size"] == 20 and dtype == "float32" and name != "granite":
+    if SIZES["vocab_size"] == 20 and dtype == "float32":
         dtype = "bfloat16"  # half the bytes
     folder = os.path.join(out, name)
     shutil.rmtree(folder, ignore_errors=True)
@@ -218,14 +252,23 @@ def write(out, name):
         save_file(state, f, metadata={"format": "pt"})
     gen = torch.Generator().manual_seed(3)
     ids = [torch.randint(3, SIZES["vocab_size"], (n,), generator=gen).tolist() for n in (7, 12)]
-    wide, narrow = exact(folder, ids, True), exact(folder, ids, False)
+    targets = torch.randint(3, SIZES["vocab_size"], (2,), generator=gen).tolist()
+    (wide, scores), (narrow, rough) = exact(folder, ids, targets, True), exact(folder, ids, targets, False)
     noise = max(float((w - n).abs().max()) for w, n in zip(wide, narrow))
     case = dict(format="zoo-case-1", name=name, task="causal-lm", model_type=model_type, weights_dtype=dtype,
                 expect="match", cases=[])
     for k, (i, w) in enumerate(zip(ids, wide)):
         rows = [[float(f"{v:.13g}") for v in row] for row in (w if k == 0 else w[-1:]).tolist()]
-        case["cases"].append(dict(input_ids=i, expected=dict(logits=rows) if k == 0 else dict(logits_last=rows[0]),
-                                  f32_noise=dict(logits=float(f"{noise:.3g}"))))
+        expected = dict(logits=rows) if k == 0 else dict(logits_last=rows[0])
+        floor = dict(logits=noise)
+        for key, value in scores[k].items():
+            parts = {key: value} if not isinstance(value, dict) else {f"{key}.{b}": v for b, v in value.items()}
+            for name_, v in parts.items():
+                r = rough[k][key] if name_ == key else rough[k][key][name_.split(".")[1]]
+                floor[name_] = float(numpy.abs(numpy.array(v) - numpy.array(r)).max())
+            expected[key] = json.loads(json.dumps(value), parse_float=lambda t: float(f"{float(t):.13g}"))
+        case["cases"].append(dict(input_ids=i, targets=dict(token_ids=targets), expected=expected,
+                                  f32_noise={key: float(f"{v:.3g}") for key, v in floor.items()}))
     json.dump(case, open(os.path.join(folder, "case.json"), "w"))
     print(f"{name:22} largest logit {max(float(w.abs().max()) for w in wide):8.3f}  f32 noise {noise:.2e}")
 

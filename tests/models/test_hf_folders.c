@@ -10,13 +10,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const zoo[] = {"llama-bias-linear", "llama-llama3",
-                                  "qwen2-window",      "qwen3_moe-norm",
-                                  "mixtral",           "gemma2-old",
-                                  "gemma3_text-old",   "phi3-longrope-old",
-                                  "gpt2-plain-names",  "gpt_neox-serial",
-                                  "smollm3-window",    "granite",
-                                  "cohere2",           "phi"};
+static const char *const zoo[] = {"llama-bias-linear",
+                                  "llama-llama3",
+                                  "qwen2-window",
+                                  "qwen3_moe-norm",
+                                  "mixtral",
+                                  "gemma2-old",
+                                  "gemma3_text-old",
+                                  "phi3-longrope-old",
+                                  "gpt2-plain-names",
+                                  "smollm3-window",
+                                  "granite",
+                                  "cohere2",
+                                  "phi"};
 
 static size_t ids_of(const asc_json *list, int32_t out[64]) {
     size_t n = asc_json_len(list);
