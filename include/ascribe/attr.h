@@ -149,6 +149,7 @@ typedef struct asc_feature {
     size_t first_token, n_tokens; /* the range of prompt tokens; the same */
     int64_t message;              /* index of the chat message, -1 = none */
     double score, error;          /* error: bound on |score - true score| */
+    asc_features kind;            /* hierarchical: what this part is; else as the request's */
 } asc_feature;
 
 /* A site of a layer in a result: what its values contribute, feature by feature. */
@@ -233,9 +234,11 @@ typedef struct asc_result {
     double *matrix, *matrix_errors; /* [n_matrix, n_features]; NULL unless asked for */
     double *token_values;           /* [n_matrix]: log p (or p, logit) of each; NULL unless asked for */
     size_t n_matrix;
-    size_t span_start, span_end;       /* explained target tokens; row k of the matrix is span_start + k */
-    size_t samples;                    /* drawn by a sampling method; 0 otherwise */
-    bool stochastic;                   /* errors are standard errors of sampling */
+    size_t span_start, span_end; /* explained target tokens; row k of the matrix is span_start + k */
+    size_t samples;              /* drawn by a sampling method; 0 otherwise */
+    bool stochastic;             /* errors are standard errors of sampling */
+    uint64_t n_forward_flat; /* hierarchical: prompts that scoring the finest parts at once would take, at as
+                                many a part; 0 otherwise */
     uint64_t tokens_run, tokens_plain; /* perturbed prompts: tokens computed; what running each from its start
                                           would have computed */
     asc_inner_row *inner; /* request.layers, methods about layers: from the first layer to the last */

@@ -69,7 +69,10 @@ asc_view asc_part_shown(const asc_result *r, const asc_feature_part *p) {
     return v;
 }
 
+bool asc_mixed_features(const asc_result *r) { return strcmp(r->method, "hierarchical") == 0; }
+
 const char *asc_feature_word(const asc_result *r) {
+    if (asc_mixed_features(r)) return "part";
     const char *s = asc_features_name(r->feature_kind);
     return s != NULL ? s : "feature";
 }
@@ -129,7 +132,7 @@ void asc_report_meaning(asc_text *t, const asc_result *r) {
             "%s%s%s; together they make up the whole change.",
             what, asc_input_word(r), word, gap, unit);
     } else if (strcmp(r->method, "shapley-values") == 0 || strcmp(r->method, "shapley-value-sampling") == 0 ||
-               strcmp(r->method, "kernel-shap") == 0) {
+               strcmp(r->method, "kernel-shap") == 0 || asc_mixed_features(r)) {
         asc_text_addf(t,
                       "A score is what that %s adds to %s when it joins others, averaged over all orders in "
                       "which they could come%s%s; together the scores make up the whole change.",

@@ -251,6 +251,7 @@ static void put_table(page *p) {
     asc_text_addf(t, "<details%s>\n<summary>All %zu scores</summary>\n<table>\n<thead><tr>",
                   r->n_features <= OPEN_ROWS ? " open" : "", r->n_features);
     if (messages) asc_text_adds(t, "<th scope=\"col\" class=\"wide\">message</th>");
+    if (asc_mixed_features(r)) asc_text_adds(t, "<th scope=\"col\">level</th>");
     asc_text_addf(t,
                   "<th scope=\"col\">%s</th><th scope=\"col\" class=\"num\">score</th><th scope=\"col\" "
                   "class=\"num\">error</th>"
@@ -264,6 +265,7 @@ static void put_table(page *p) {
         asc_figure(f->error, false, error);
         asc_text_adds(t, "<tr>");
         if (messages) put_role(p, f);
+        if (asc_mixed_features(r)) asc_text_addf(t, "<td>%s</td>", asc_features_name(f->kind));
         asc_text_adds(t, "<td class=\"t\">");
         put_piece(t, asc_feature_shown(p->rep, f));
         asc_text_addf(t, "</td><td class=\"num\">%s</td><td class=\"num\">%s</td><td class=\"wide\">", score,

@@ -126,6 +126,7 @@ static void put_features(asc_text *t, const asc_result *r) {
         put_parts(t, r, i);
         asc_text_num(t, "score", f->score);
         asc_text_num(t, "error", f->error);
+        if (asc_mixed_features(r)) asc_text_strz(t, "level", asc_features_name(f->kind));
         if (f->message >= 0)
             asc_text_int(t, "message", f->message);
         else
@@ -193,6 +194,7 @@ static void put_run(asc_text *t, const asc_result *r) {
     asc_text_object(t, "evaluations");
     asc_text_int(t, "forward", (int64_t)r->n_forward);
     asc_text_int(t, "backward", (int64_t)r->n_backward);
+    if (asc_mixed_features(r)) asc_text_int(t, "flat", (int64_t)r->n_forward_flat);
     asc_text_end(t);
     asc_text_int(t, "panels", (int64_t)r->panels);
     asc_text_num(t, "noise_floor", r->noise_floor);

@@ -54,6 +54,8 @@ void asc_report_remedy(asc_text *out, const asc_result *r);
 void asc_report_error(asc_text *out, const asc_result *r);
 /* "word", "token", ...; the plural with an s. */
 const char *asc_feature_word(const asc_result *r);
+/* Whether features are of different kinds: each one's own is said. */
+bool asc_mixed_features(const asc_result *r);
 /* What the value is called: "log-probability", "probability", "logit". */
 const char *asc_output_word(const asc_result *r);
 

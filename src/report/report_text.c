@@ -168,7 +168,9 @@ static void put_row(page *p, const asc_feature *f, bool errors, bool several) {
     end_colour(p);
     asc_text_blanks(p->t, (size_t)(BAR - bar) + 2);
     if (several && f->message >= 0) asc_text_addf(p->t, "[%lld] ", (long long)f->message);
+    if (asc_mixed_features(p->r)) asc_text_addf(p->t, "%-9s  ", asc_features_name(f->kind));
     size_t used = 2 + 10 + (errors ? 13 : 0) + 2 + BAR + 2 + 6;
+    if (asc_mixed_features(p->r)) used += 11;
     size_t room = p->columns > used + 10 ? p->columns - used : 10;
     if (p->r->feature_kind == ASC_FEATURES_TOKEN)
         quoted(p, asc_feature_shown(p->rep, f), room - 2);
@@ -235,6 +237,9 @@ static void cost(asc_text *t, const asc_result *r) {
                   (double)r->peak_bytes / 1e6, r->device, r->mode, r->n_threads);
     if (r->rule != NULL && r->rule[0] != '\0') asc_text_addf(t, ", rule %s", r->rule);
     if (r->panels > 0) asc_text_addf(t, " with %zu panels", r->panels);
+    if (r->n_forward_flat > 0)
+        asc_text_addf(t, "; every %s by itself would take about %llu", asc_features_name(r->feature_kind),
+                      (unsigned long long)r->n_forward_flat);
 }
 
 static void put_banner(page *p) {

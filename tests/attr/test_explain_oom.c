@@ -40,6 +40,7 @@ static const scene scenes[] = {
     {.method = "shapley-value-sampling", .samples = 2, .captum = true},
     {.method = "kernel-shap", .samples = 40},
     {.method = "lime", .samples = 40},
+    {.method = "hierarchical", .text = true, .tolerance = 0.5},
 };
 
 static asc_status explain(asc_ctx *ctx, const scene *s) {
