@@ -17,7 +17,7 @@ TEXTS = [
     "", " ", "Hello, world!", "  two  spaces\tand\ttabs \n\n", "don't we'll I'M", "naïve café ﬁne", "e\u0301a\u0323\u0301 o\u0308\u0323",
     "日本語とカタカナ、中国。", "한국어 \u1112\u1161\u11ab 각", "שלום \u05d0\u05bc مرحبا عَ", "ไทย हिन्दी क्षि", "👨‍👩‍👧 🇩🇪 👍🏽 ❤️🙂",
     "a\x00b\x07c\x7fd\u0085e", "x\u00a0y\u2003z\u3000w\u200bv\ufeffu", "İstanbul ẞ ǅ Σς", "① ½ Ⅷ ² ３ ٣", "<s>a</s> <mask> b[MASK]",
-    "tokTokens xtok tok", "\U00011938 \U0001d15e 𝔾 \ue000 \u0378 \ufffd", "aaaaaaaaaaaaaaaaaaaaaaaa", "12345 3.14 1,000", "▁a▁▁b Ġc <0x41>",
+    "tokTokens xtok tok", "\U00011938 \U0001d15e 𝔾 \ue000 \u0378 \ufffd", "aaaaaaaaaaaaaaaaaaaaaaaa", "12345 3.14 1,000", "a\U0001E4D0\U00010D40 \U0002EBF0!\u1C89\u0ECE\U0001CC00b\u2427", "▁a▁▁b Ġc <0x41>",
 ]
 PAIRS = [("Hello", "wörld é"), ("", "b"), (" a", " ")]
 

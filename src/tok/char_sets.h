@@ -45,6 +45,14 @@ extern const size_t asc_chars_script_n;
 extern const asc_char_shift asc_chars_lower[];
 extern const size_t asc_chars_lower_n;
 
+/* Characters of Unicode 15 and 16 by category: Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk
+ * So Zs Cf, counted from 1, and 25 for Han. */
+extern const asc_char_value asc_chars_newer[];
+extern const size_t asc_chars_newer_n;
+enum { ASC_CHAR_NEWER_HAN = 25 };
+
+/* The category of a character of Unicode 15 or 16; 0 = it is older or there is none. */
+unsigned asc_char_newer(uint32_t cp);
 /* A number for the script; 0 = goes with any. */
 unsigned asc_char_script(uint32_t cp);
 /* Lower case as one code point (U+0130 becomes two, which the caller handles). */

@@ -1,5 +1,6 @@
 /* pattern.c - see pattern.h. The only file that knows Oniguruma. */
 #include "pattern.h"
+#include "char_sets.h"
 #include <oniguruma.h>
 
 struct asc_pattern {
@@ -72,6 +73,59 @@ void asc_pattern_destroy(asc_ctx *ctx, asc_pattern *p) {
     asc_free(ctx, p);
 }
 
+/* Debian's Oniguruma knows Unicode 14, the program that tokenizer files are made for 16. For a search a newer
+ * character is exchanged for an old one of its category and its length in UTF-8, so that places in the text
+ * stay. 0 = that length does not come up. */
+static const struct {
+    uint32_t three, four;
+} stand_in[ASC_CHAR_NEWER_HAN + 1] = {{0, 0},
+                                      {0x1E00, 0x10400},
+                                      {0x1E01, 0x10428},
+                                      {0x1F88, 0},
+                                      {0x1D2C, 0x16B40}, /* Lu Ll Lt Lm */
+                                      {0x1200, 0x10280},
+                                      {0x20D0, 0x1D167},
+                                      {0x0903, 0x1D165},
+                                      {0x20DD, 0},
+                                      {0x0966, 0x1D7CE}, /* Lo Mn Mc Me Nd */
+                                      {0x2160, 0x10140},
+                                      {0x2070, 0x10107},
+                                      {0x203F, 0},
+                                      {0x2010, 0x10EAD},
+                                      {0x2045, 0}, /* Nl No Pc Pd Ps */
+                                      {0x2046, 0},
+                                      {0x2018, 0},
+                                      {0x2019, 0},
+                                      {0x2020, 0x10100},
+                                      {0x2044, 0x1D6C1}, /* Pe Pi Pf Po Sm */
+                                      {0x20A0, 0},
+                                      {0x1FBD, 0x1F3FB},
+                                      {0x2300, 0x1F300},
+                                      {0x2000, 0},
+                                      {0x2061, 0x1BCA0}, /* Sc Sk So Zs Cf */
+                                      {0x4E00, 0x20000}};
+
+/* A copy of the text with stand-ins, or NULL in *out when it needs none. */
+static asc_status with_stand_ins(asc_ctx *ctx, asc_view text, char **out) {
+    *out = NULL;
+    for (size_t i = 0, n; i < text.len; i += n) {
+        n = 1;
+        if ((unsigned char)text.ptr[i] < 0xE0) continue;
+        uint32_t cp;
+        n = asc_utf8_decode(text.ptr + i, text.len - i, &cp, NULL);
+        unsigned kind = asc_char_newer(cp);
+        uint32_t other = n == 3 ? stand_in[kind].three : stand_in[kind].four;
+        if (kind == 0 || other == 0) continue;
+        if (*out == NULL) {
+            *out = asc_alloc(ctx, ASC_MEM_TOKENIZER, text.len);
+            if (*out == NULL) return ASC_RESOURCE_EXHAUSTED;
+            memcpy(*out, text.ptr, text.len);
+        }
+        asc_utf8_encode(other, *out + i);
+    }
+    return ASC_OK;
+}
+
 static asc_status add_match(asc_cuts *cuts, size_t *prev, size_t start, size_t end) {
     asc_status st = ASC_OK;
     if (*prev != start) ASC_TRY(asc_cuts_add(cuts, *prev, start, false));
@@ -98,12 +152,14 @@ asc_status asc_pattern_cut(asc_ctx *ctx, const asc_pattern *p, asc_view text, as
     asc_status st = ASC_OK;
     size_t prev = 0, last = SIZE_MAX; /* where the match before ended */
     OnigRegion *region = NULL;
+    char *copy = NULL;
     cuts->n = 0;
     if (text.len == 0) return asc_cuts_add(cuts, 0, 0, false);
     if (p->literal != NULL) {
         ASC_TRY(cut_literal(p, text, cuts, &prev));
     } else {
-        const OnigUChar *s = (const OnigUChar *)text.ptr, *e = s + text.len;
+        ASC_TRY(with_stand_ins(ctx, text, &copy));
+        const OnigUChar *s = (const OnigUChar *)(copy != NULL ? copy : text.ptr), *e = s + text.len;
         region = onig_region_new();
         if (region == NULL) ASC_TRY(ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "out of memory"));
         for (size_t at = 0, steps = 0; at <= text.len; steps++) {
@@ -125,5 +181,6 @@ asc_status asc_pattern_cut(asc_ctx *ctx, const asc_pattern *p, asc_view text, as
     if (prev != text.len) ASC_TRY(asc_cuts_add(cuts, prev, text.len, false));
 done:
     if (region != NULL) onig_region_free(region, 1);
+    asc_free(ctx, copy);
     return st;
 }
