@@ -93,10 +93,15 @@ typedef struct asc_decoder {
 ASC_MUST_USE asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_config *out);
 /* "llama, qwen2, ..." for messages. */
 const char *asc_family_names(void);
+/* What config.json calls the family of a GGUF architecture; the name itself where that is the same. */
+const char *asc_family_model_type(const char *name);
 /* Binds every tensor; one that the config has no place for is refused by name, since ignoring it would change
- * the numbers. take_cfg is consumed, also when this fails. The weights stay open as long as the decoder. */
+ * the numbers. take_cfg is consumed, also when this fails. The weights stay open as long as the decoder. lora
+ * (adapter.h; NULL = none): what is added to projections, or to their weights if these are expanded; every
+ * part of it must fit one. */
+struct asc_lora_set;
 ASC_MUST_USE asc_status asc_decoder_load(asc_ctx *ctx, const asc_weights *w, asc_decoder_config *take_cfg,
-                                         bool expand, asc_decoder *out);
+                                         bool expand, struct asc_lora_set *lora, asc_decoder *out);
 void asc_decoder_unload(asc_decoder *d);
 /* DATA_LOSS naming the first tensor that holds NaN or infinity; ASC_OK if none does. Slow: reads all weights.
  */

@@ -10,6 +10,7 @@ typedef struct asc_binder {
     const asc_weights *g;
     asc_decoder *d;
     bool expand; /* matrices become f32 once */
+    struct asc_lora_set *lora; /* NULL = none */
     asc_status st;
     bool *used;    /* by position in g->v */
     int64_t layer; /* names get "blk.<layer>." in front; -1 = none */
@@ -26,6 +27,9 @@ bool asc_bind_fits(asc_binder *b, const asc_weight *t, asc_shape want);
 asc_tensor *asc_bind_stored(asc_binder *b, asc_dtype dtype, asc_shape shape, const void *data);
 /* Makes t the decoder's; NULL after an error. */
 asc_tensor *asc_bind_own(asc_binder *b, asc_tensor *t);
+/* Adapters of the weight [out,in] of this name, of which p has rows first .. first + rows - 1. */
+void asc_bind_lora(asc_binder *b, const char *name, int64_t out, int64_t in, int64_t first, int64_t rows,
+                   asc_proj *p);
 /* Router and experts of the layer. */
 void asc_bind_experts(asc_binder *b, asc_layer *l);
 /* Frequencies of every rope of the config. */

@@ -4,10 +4,10 @@
 #include "view.h"
 
 static const asc_family families[] = {
-    {.name = "llama", .interleaved = true, .act = ASC_MLP_SILU},
+    {.name = "llama", .interleaved = true, .permuted = true, .act = ASC_MLP_SILU},
     {.name = "qwen2", .act = ASC_MLP_SILU},
     {.name = "qwen3", .qk_norm = ASC_QK_NORM_HEAD, .act = ASC_MLP_SILU},
-    {.name = "qwen3moe", .qk_norm = ASC_QK_NORM_HEAD, .experts = true, .act = ASC_MLP_SILU},
+    {.name = "qwen3moe", .model_type = "qwen3_moe", .qk_norm = ASC_QK_NORM_HEAD, .experts = true, .act = ASC_MLP_SILU},
     {.name = "gemma", .embed_scale = true, .act = ASC_MLP_GELU_TANH},
     {.name = "gemma2",
      .post_norms = true,
@@ -15,7 +15,7 @@ static const asc_family families[] = {
      .local_of = 2,
      .wide_scale_layers = 46,
      .act = ASC_MLP_GELU_TANH},
-    {.name = "gemma3",
+    {.name = "gemma3", .model_type = "gemma3_text",
      .post_norms = true,
      .embed_scale = true,
      .qk_norm = ASC_QK_NORM_HEAD,
@@ -30,7 +30,7 @@ static const asc_family families[] = {
      .plain_mlp = true,
      .learned_positions = true,
      .act = ASC_MLP_GELU_TANH},
-    {.name = "gptneox", .layer_norm = true, .plain_mlp = true, .parallel = true, .act = ASC_MLP_GELU},
+    {.name = "gptneox", .model_type = "gpt_neox", .layer_norm = true, .plain_mlp = true, .parallel = true, .act = ASC_MLP_GELU},
     {.name = "olmo2",
      .no_pre_norms = true,
      .post_norms = true,
@@ -38,9 +38,9 @@ static const asc_family families[] = {
      .local_of = 4,
      .local_rope = true,
      .act = ASC_MLP_SILU},
-    {.name = "granite", .interleaved = true, .logits_divided = true, .act = ASC_MLP_SILU},
+    {.name = "granite", .interleaved = true, .permuted = true, .logits_divided = true, .act = ASC_MLP_SILU},
     {.name = "starcoder2", .layer_norm = true, .plain_mlp = true, .act = ASC_MLP_GELU_TANH},
-    {.name = "command-r", .interleaved = true, .layer_norm = true, .parallel = true, .act = ASC_MLP_SILU},
+    {.name = "command-r", .model_type = "cohere", .interleaved = true, .layer_norm = true, .parallel = true, .act = ASC_MLP_SILU},
     {.name = "cohere2",
      .interleaved = true,
      .layer_norm = true,
@@ -48,7 +48,7 @@ static const asc_family families[] = {
      .local_of = 4,
      .nope_full = true,
      .act = ASC_MLP_SILU},
-    {.name = "smollm3", .interleaved = true, .nope_of = 4, .act = ASC_MLP_SILU},
+    {.name = "smollm3", .interleaved = true, .permuted = true, .nope_of = 4, .act = ASC_MLP_SILU},
 };
 
 const asc_family *asc_family_find(asc_view name) {
@@ -56,6 +56,11 @@ const asc_family *asc_family_find(asc_view name) {
         if (asc_view_eqs(name, families[i].name)) return &families[i];
     }
     return NULL;
+}
+
+const char *asc_family_model_type(const char *name) {
+    const asc_family *f = asc_family_find(asc_view_of(name));
+    return f != NULL && f->model_type != NULL ? f->model_type : name;
 }
 
 const char *asc_family_names(void) {

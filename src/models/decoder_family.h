@@ -8,7 +8,9 @@
  * (2i, 2i+1) since the converter permutes rows. */
 typedef struct asc_family {
     const char *name; /* general.architecture */
-    bool interleaved; /* rotary pairs (2i, 2i+1) */
+    const char *model_type; /* what config.json calls it, if that differs; the first of several */
+    bool interleaved;       /* rotary pairs (2i, 2i+1) */
+    bool permuted;          /* because the converter re-ordered the rows of q and k in each head */
     bool no_pre_norms, post_norms;
     bool embed_scale; /* sqrt(D) */
     bool layer_norm;  /* with attention.layer_norm_epsilon */

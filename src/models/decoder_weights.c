@@ -1,6 +1,7 @@
 /* decoder_weights.c - binds the tensors of a model file to a decoder. Every tensor is checked for its shape
  * and must be used: one that the family does not know would change the numbers silently, so it is refused by
  * name. */
+#include "adapter.h"
 #include "decoder_bind.h"
 #include "exec.h"
 #include "view.h"
@@ -163,6 +164,7 @@ static asc_proj bind_proj(asc_binder *b, const char *name, bool required, int64_
     if (t == NULL) return p;
     p.w = p.transposed ? rows_of(b, t, in, out, 0, in) : rows_of(b, t, out, in, 0, out);
     bind_bias(b, name, out, &p);
+    asc_bind_lora(b, weight, out, in, 0, out, &p);
     return p;
 }
 
@@ -173,6 +175,8 @@ static void cut_gate(asc_binder *b, asc_layer *l) {
     if (t == NULL) return;
     l->gate.w = rows_of(b, t, 2 * c->d_ff, c->d_model, 0, c->d_ff);
     if (b->st == ASC_OK) l->up.w = rows_of(b, t, 2 * c->d_ff, c->d_model, c->d_ff, c->d_ff);
+    asc_bind_lora(b, "ffn_up.weight", 2 * c->d_ff, c->d_model, 0, c->d_ff, &l->gate);
+    asc_bind_lora(b, "ffn_up.weight", 2 * c->d_ff, c->d_model, c->d_ff, c->d_ff, &l->up);
     t = asc_bind_find(b, "ffn_up.bias", false);
     l->gate.b = vector_part(b, t, 2 * c->d_ff, 0, c->d_ff, 0.0);
     l->up.b = vector_part(b, t, 2 * c->d_ff, c->d_ff, c->d_ff, 0.0);
@@ -241,11 +245,11 @@ static void name_layer(asc_binder *b, asc_layer *w) {
 }
 
 asc_status asc_decoder_load(asc_ctx *ctx, const asc_weights *g, asc_decoder_config *take_cfg, bool expand,
-                            asc_decoder *out) {
+                            struct asc_lora_set *lora, asc_decoder *out) {
     *out = (asc_decoder){.ctx = ctx, .cfg = *take_cfg};
     asc_status st = ASC_OK;
     const asc_decoder_config *c = &out->cfg;
-    asc_binder b = {.ctx = ctx, .g = g, .d = out, .expand = expand, .layer = -1};
+    asc_binder b = {.ctx = ctx, .g = g, .d = out, .expand = expand, .lora = lora, .layer = -1};
     *take_cfg = (asc_decoder_config){0};
     b.used = asc_calloc(ctx, ASC_MEM_GENERAL, g->n + 1, sizeof *b.used);
     out->layers = asc_calloc(ctx, ASC_MEM_WEIGHTS, (size_t)c->n_layers, sizeof *out->layers);
@@ -261,6 +265,7 @@ asc_status asc_decoder_load(asc_ctx *ctx, const asc_weights *g, asc_decoder_conf
     if (out->head.w == NULL) {
         out->head.w = out->embed;
         bind_bias(&b, "output", c->n_vocab, &out->head);
+        asc_bind_lora(&b, "output.weight", c->n_vocab, c->d_model, 0, c->n_vocab, &out->head);
     }
     if (c->positions == ASC_POSITIONS_ROTARY) asc_bind_ropes(&b);
     for (int64_t l = 0; l < c->n_layers && b.st == ASC_OK; l++) {
@@ -269,6 +274,7 @@ asc_status asc_decoder_load(asc_ctx *ctx, const asc_weights *g, asc_decoder_conf
         name_layer(&b, &out->layers[l]);
     }
     st = b.st == ASC_OK ? all_used(&b) : b.st;
+    if (st == ASC_OK) st = asc_lora_all_used(lora, g->path);
     st = asc_scope_close(ctx, st);
     asc_free(ctx, b.used);
     return st;

@@ -108,5 +108,8 @@ ASC_MUST_USE asc_status asc_hf_configure(const asc_hf_folder *folder, asc_arena 
  * those without effect. */
 ASC_MUST_USE asc_status asc_hf_fill(asc_hf_folder *folder, const asc_hf_family *f,
                                     const asc_decoder_config *c, asc_weights *w);
+/* The GGUF name of a tensor of such a folder, "model.layers.0.self_attn.q_proj.weight"; false when it has no
+ * place or is one of many experts. */
+bool asc_hf_gguf_name(const asc_hf_family *f, asc_view name, char *out, size_t size);
 
 #endif

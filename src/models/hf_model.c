@@ -1,5 +1,6 @@
 /* hf_model.c - opens a Hugging Face folder as a model; what kind it is, config.json says. */
 #include "hf_model.h"
+#include "adapter.h"
 #include "encoder_pooling.h"
 #include "hf_family.h"
 #include "hf_text.h"
@@ -14,7 +15,7 @@ static asc_view base_name(const char *path) {
     return out.len > 0 ? out : v;
 }
 
-static asc_status open_decoder(asc_model *m, asc_hf_folder *f, bool expand) {
+static asc_status open_decoder(asc_model *m, asc_hf_folder *f, const asc_model_options *o) {
     asc_status st = ASC_OK;
     asc_hf_family family;
     asc_decoder_config cfg = {0};
@@ -23,7 +24,9 @@ static asc_status open_decoder(asc_model *m, asc_hf_folder *f, bool expand) {
     ASC_TRY(asc_hf_fill(f, &family, &cfg, m->weights));
     asc_hf_folder_give(f, m->weights);
     int64_t n_vocab = cfg.n_vocab;
-    ASC_TRY(asc_decoder_load(m->ctx, m->weights, &cfg, expand, &m->decoder));
+    asc_lora_base base = {.path = m->path, .cfg = &cfg, .model_type = family.model_type};
+    ASC_TRY(asc_lora_open(m->ctx, o->adapters, o->n_adapters, &base, &m->lora));
+    ASC_TRY(asc_decoder_load(m->ctx, m->weights, &cfg, o->weights == ASC_WEIGHTS_EXPANDED, m->lora, &m->decoder));
     ASC_TRY(asc_hf_read_tokenizer(m, f, n_vocab));
     ASC_TRY(asc_hf_read_template(m, f));
 done:
@@ -31,7 +34,7 @@ done:
     return st;
 }
 
-asc_status asc_hf_model_open(asc_model *m, bool expand, bool *read) {
+asc_status asc_hf_model_open(asc_model *m, const asc_model_options *o, bool *read) {
     asc_hf_folder *f;
     asc_status st = asc_hf_folder_open(m->ctx, m->path, &f);
     if (st != ASC_OK) return st;
@@ -43,8 +46,11 @@ asc_status asc_hf_model_open(asc_model *m, bool expand, bool *read) {
     } else if (asc_view_eqs(type, "vit") || asc_view_eqs(type, "deit")) {
         ASC_FAIL(m->ctx, ASC_FAILED_PRECONDITION, "'%s' is an image classifier: it reads no text", m->path);
         st = asc_hint(m->ctx, "ascribe explain FOLDER --image FILE; in C, asc_vision_open");
+    } else if (asc_encoder_is_family(type) && o->n_adapters > 0) {
+        ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED, "'%s': adapters on text encoders are not supported", m->path);
+        st = asc_hint(m->ctx, "merge the adapter into the model with PEFT (merge_and_unload) and open that");
     } else {
-        st = asc_encoder_is_family(type) ? asc_encoder_open(m, f) : open_decoder(m, f, expand);
+        st = asc_encoder_is_family(type) ? asc_encoder_open(m, f) : open_decoder(m, f, o);
     }
     asc_hf_folder_close(f);
     return st;

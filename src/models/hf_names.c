@@ -75,6 +75,17 @@ static const asc_hf_name *look_up(const asc_hf_family *f, const parts *p, bool b
     return NULL;
 }
 
+bool asc_hf_gguf_name(const asc_hf_family *f, asc_view name, char *out, size_t size) {
+    char buf[256];
+    parts p = split(name, buf);
+    const asc_hf_name *n = look_up(f, &p, false);
+    if (n == NULL || n->gguf == NULL || n->gguf[0] == '+' || p.end[0] == '\0') return false;
+    const char *stem = n->gguf + (n->gguf[0] == '=' ? 1 : 0);
+    int len = p.layer < 0 ? snprintf(out, size, "%s%s", stem, p.end)
+                          : snprintf(out, size, "blk.%lld.%s%s", (long long)p.layer, stem, p.end);
+    return len > 0 && (size_t)len < size;
+}
+
 /* Parts of models of pictures and text that text does not reach. */
 static bool is_picture(asc_view name) {
     (void)eat(&name, "model.");

@@ -1,5 +1,6 @@
 /* model.c - opening a model file and what can be asked of it; see ascribe/model.h. */
 #include "model.h"
+#include "adapter.h"
 #include "compiled.h"
 #include "encoder.h"
 #include "gguf_vocab.h"
@@ -47,10 +48,10 @@ static asc_status with_remedy(asc_ctx *ctx, asc_status st) {
 }
 
 /* A GGUF file: weights, metadata, vocabulary and chat template in one. */
-static asc_status open_gguf(asc_model *m, bool expand, bool *read) {
+static asc_status open_gguf(asc_model *m, const asc_model_options *o, bool *read) {
     asc_ctx *ctx = m->ctx;
     asc_gguf *g;
-    asc_decoder_config cfg;
+    asc_decoder_config cfg = {0};
     asc_view name;
     asc_status st = asc_gguf_open(ctx, m->path, &g);
     if (st != ASC_OK) return st;
@@ -58,7 +59,10 @@ static asc_status open_gguf(asc_model *m, bool expand, bool *read) {
     ASC_TRY(asc_weights_from_gguf(ctx, g, &m->weights));
     m->file = g;
     ASC_TRY(asc_decoder_configure(ctx, g, &cfg));
-    ASC_TRY(asc_decoder_load(ctx, m->weights, &cfg, expand, &m->decoder));
+    asc_lora_base base = {.path = m->path, .cfg = &cfg, .gguf = true};
+    base.model_type = asc_family_model_type(cfg.architecture);
+    ASC_TRY(asc_lora_open(ctx, o->adapters, o->n_adapters, &base, &m->lora));
+    ASC_TRY(asc_decoder_load(ctx, m->weights, &cfg, o->weights == ASC_WEIGHTS_EXPANDED, m->lora, &m->decoder));
     ASC_TRY(asc_tokenizer_from_gguf(ctx, g, &m->tokenizer));
     ASC_TRY(asc_gguf_get_str_or(ctx, g, "general.name", asc_view_of(""), &name));
     m->name = asc_strdup_view(ctx, ASC_MEM_GENERAL, name);
@@ -67,6 +71,7 @@ static asc_status open_gguf(asc_model *m, bool expand, bool *read) {
     if (kv != NULL && !kv->is_array && kv->values.type == ASC_GGUF_STRING)
         m->chat_template = asc_gguf_str_at(kv->values, 0);
 done:
+    asc_decoder_config_deinit(ctx, &cfg);
     return st;
 }
 
@@ -74,8 +79,9 @@ asc_status asc_model_open(asc_ctx *ctx, const char *path, const asc_model_option
     asc_status st = ASC_OK;
     bool read = false;
     *out = NULL;
-    bool expand = opts != NULL && opts->struct_size >= sizeof(asc_model_options) &&
-                  opts->weights == ASC_WEIGHTS_EXPANDED;
+    asc_model_options o = {.struct_size = sizeof o};
+    if (opts != NULL)
+        memcpy(&o, opts, opts->struct_size < sizeof o ? opts->struct_size : sizeof o); /* older callers */
     asc_model *m = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *m);
     if (m == NULL) return ASC_RESOURCE_EXHAUSTED;
     m->ctx = ctx;
@@ -85,14 +91,16 @@ asc_status asc_model_open(asc_ctx *ctx, const char *path, const asc_model_option
         goto done;
     }
     if (asc_hf_is_folder(path)) {
-        ASC_TRY(asc_hf_model_open(m, expand, &read));
+        ASC_TRY(asc_hf_model_open(m, &o, &read));
     } else {
-        ASC_TRY(open_gguf(m, expand, &read));
+        ASC_TRY(open_gguf(m, &o, &read));
     }
     if (m->kind == ASC_MODEL_ENCODER)
         asc_model_encoder_info(m);
     else
         fill_info(m);
+    m->info.adapters = m->lora != NULL ? m->lora->list : NULL;
+    m->info.n_adapters = m->lora != NULL ? m->lora->n_list : 0;
     size_t n_tokens = asc_tokenizer_get_info(m->tokenizer).n_vocab;
     if ((int64_t)n_tokens > m->info.n_vocab) {
         st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
@@ -116,6 +124,7 @@ void asc_model_close(asc_model *m) {
     asc_decoder_unload(&m->decoder);
     if (m->encoder != NULL) asc_encoder_unload(m->encoder);
     asc_free(ctx, m->encoder);
+    asc_lora_close(m->lora);
     asc_weights_close(m->weights);
     asc_free(ctx, m->path);
     asc_free(ctx, m->name);

@@ -19,6 +19,7 @@ struct asc_model {
     asc_weights *weights;
     const asc_gguf *file;        /* weights->gguf; NULL for a folder */
     asc_decoder decoder;         /* decoders */
+    struct asc_lora_set *lora;   /* adapters; NULL = none */
     struct asc_encoder *encoder; /* encoders, otherwise NULL; owned */
     asc_tokenizer *tokenizer;
     asc_model_info info;

@@ -9,7 +9,13 @@ asc_tensor *asc_linear(asc_ctx *ctx, asc_tensor *x, asc_tensor *w, asc_tensor *b
 
 asc_tensor *asc_project(asc_ctx *ctx, asc_tensor *x, const asc_proj *p) {
     asc_tensor *y = asc_matmul(ctx, x, p->w, false, !p->transposed);
-    return p->b != NULL ? asc_add(ctx, y, p->b) : y;
+    if (p->b != NULL) y = asc_add(ctx, y, p->b);
+    for (size_t i = 0; i < p->n_lora; i++) {
+        const asc_lora *l = &p->lora[i];
+        asc_tensor *low = asc_matmul(ctx, asc_matmul(ctx, x, l->a, false, true), l->b, false, true);
+        y = asc_add(ctx, y, asc_scale(ctx, low, l->scale));
+    }
+    return y;
 }
 
 asc_tensor *asc_activate(asc_ctx *ctx, asc_tensor *x, asc_mlp_act act) {

@@ -26,10 +26,18 @@ asc_tensor *asc_activate(asc_ctx *ctx, asc_tensor *x, asc_mlp_act act);
 /* act(gate) * up */
 asc_tensor *asc_gated(asc_ctx *ctx, asc_tensor *gate, asc_tensor *up, asc_mlp_act act);
 
+/* A low-rank addition to a projection: scale B (A x), A [r,in], B [out,r]. */
+typedef struct asc_lora {
+    asc_tensor *a, *b;
+    double scale;
+} asc_lora;
+
 /* A projection of the last axis. Files hold [out,in] (the rule) or [in,out] (`transposed`: GPT-2). */
 typedef struct asc_proj {
     asc_tensor *w, *b; /* b may be NULL */
     bool transposed;
+    const asc_lora *lora; /* n_lora of them, added up; the owner of the projection's tensors has them */
+    size_t n_lora;
 } asc_proj;
 asc_tensor *asc_project(asc_ctx *ctx, asc_tensor *x, const asc_proj *p);
 
