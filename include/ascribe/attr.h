@@ -156,8 +156,8 @@ typedef struct asc_feature {
 typedef struct asc_inner_row {
     char name[64];       /* "blocks.3.attn.out", "blocks.3.heads.5" */
     int64_t layer, head; /* head -1: not one */
-    double total; /* over all tokens, those of no feature and the answer's included: their sum, or
-                     (activation patching) what all of them do together */
+    double total;        /* over all tokens, those of no feature and the answer's included: their sum, or
+                            (activation patching) what all of them do together */
     double error;        /* bound on each number of the row */
 } asc_inner_row;
 
@@ -221,7 +221,9 @@ typedef struct asc_result {
     uint64_t seed;
     char *warnings[ASC_MAX_WARNINGS];
     size_t n_warnings;
-    char *precision_at; /* a line "SITE=LEVEL" for each other level; "" = none */
+    char *precision_at;    /* a line "SITE=LEVEL" for each other level; "" = none */
+    asc_adapter *adapters; /* [n_adapters]: of the model; their paths lie behind the last */
+    size_t n_adapters;
     /* how passes were (a dry run: would be) run: prompts together; inputs of blocks kept, one of so many (0 =
      * the whole model is one program) */
     size_t prompts_per_pass, keep_every;

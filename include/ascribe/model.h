@@ -18,7 +18,8 @@ typedef struct asc_model asc_model;
 /* What to do with quantised matrices: expand panels before each use, or keep an f32 copy. */
 typedef enum asc_weights_mode { ASC_WEIGHTS_AUTO, ASC_WEIGHTS_STORED, ASC_WEIGHTS_EXPANDED } asc_weights_mode;
 
-/* A low-rank adapter (LoRA) on top of a decoder: a PEFT folder or a GGUF file, and a factor beside its own. */
+/* A low-rank adapter (LoRA) on top of a decoder: a PEFT folder or a GGUF file, and a factor beside its own.
+ */
 typedef struct asc_adapter {
     const char *path;
     double scale; /* 1 = as trained; 0 = the model alone */
@@ -26,7 +27,7 @@ typedef struct asc_adapter {
 
 typedef struct asc_model_options {
     size_t struct_size;
-    asc_weights_mode weights; /* AUTO = stored */
+    asc_weights_mode weights;    /* AUTO = stored */
     const asc_adapter *adapters; /* added up; the weights stay as they are stored */
     size_t n_adapters;
 } asc_model_options;
@@ -42,7 +43,7 @@ typedef struct asc_model_info {
     bool scale_free; /* RMS norms and no biases: the path from a zero baseline has no meaning
                         (docs/methods.md) */
     bool tied_head;
-    bool encoder; /* a text encoder: classes and embeddings, no next tokens */
+    bool encoder;                /* a text encoder: classes and embeddings, no next tokens */
     const asc_adapter *adapters; /* as asked for when it was opened */
     size_t n_adapters;
 } asc_model_info;

@@ -55,6 +55,8 @@ typedef struct asc_saved {
     size_t n_features;
     const int32_t *prompt_ids, *target_ids;
     size_t n_prompt_ids, n_target_ids;
+    const asc_adapter *adapters;
+    size_t n_adapters;
 } asc_saved;
 
 /* Reads what asc_report_json wrote. Errors: INVALID_ARGUMENT (not JSON, not a result: the key is named),

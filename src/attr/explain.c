@@ -118,6 +118,28 @@ static asc_status describe_levels(asc_job *j) {
     return st == ASC_OK && j->r->precision_at == NULL ? ASC_RESOURCE_EXHAUSTED : st;
 }
 
+/* The model's adapters and their paths, in one piece. */
+static asc_status describe_adapters(asc_job *j) {
+    const asc_model_info *m = &j->m->info;
+    size_t bytes;
+    if (m->n_adapters == 0) return ASC_OK;
+    if (!asc_mul_size(m->n_adapters, sizeof(asc_adapter), &bytes)) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < m->n_adapters; i++) {
+        if (!asc_add_size(bytes, strlen(m->adapters[i].path) + 1, &bytes)) return ASC_RESOURCE_EXHAUSTED;
+    }
+    j->r->adapters = asc_calloc(j->ctx, ASC_MEM_GENERAL, 1, bytes);
+    if (j->r->adapters == NULL) return ASC_RESOURCE_EXHAUSTED;
+    char *at = (char *)(j->r->adapters + m->n_adapters);
+    for (size_t i = 0; i < m->n_adapters; i++) {
+        size_t n = strlen(m->adapters[i].path) + 1;
+        memcpy(at, m->adapters[i].path, n);
+        j->r->adapters[i] = (asc_adapter){at, m->adapters[i].scale};
+        at += n;
+    }
+    j->r->n_adapters = m->n_adapters;
+    return ASC_OK;
+}
+
 static asc_status describe(asc_job *j) {
     asc_ctx *ctx = j->ctx;
     asc_result *r = j->r;
@@ -132,6 +154,7 @@ static asc_status describe(asc_job *j) {
     r->architecture = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_of(j->m->info.architecture));
     if (r->model_path == NULL || r->architecture == NULL) return ASC_RESOURCE_EXHAUSTED;
     asc_status levels = describe_levels(j);
+    if (levels == ASC_OK) levels = describe_adapters(j);
     if (levels != ASC_OK) return levels;
     if (j->req->want_sha256) {
         const char *hex;

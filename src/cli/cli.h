@@ -61,6 +61,8 @@ struct cli {
     int n_operands;
     int argc; /* as it was typed */
     char **argv;
+    const asc_adapter *adapters; /* of a result that is repeated, unless --adapter says otherwise */
+    size_t n_adapters;
     asc_ctx *ctx;
     asc_text *out; /* what goes to standard output at the end */
 };
@@ -92,6 +94,14 @@ void cli_close(cli *c);
 /* Ctrl-C stops work in this context from now on. For commands with several. */
 void cli_set_running(asc_ctx *ctx);
 int cli_open_model(cli *c, asc_model **out);
+/* adapter_args.c: --adapter, or those of a result that is repeated. */
+enum { CLI_MAX_ADAPTERS = 16 };
+typedef struct cli_adapters {
+    asc_adapter v[CLI_MAX_ADAPTERS];
+    char path[CLI_MAX_ADAPTERS][4096];
+    size_t n;
+} cli_adapters;
+int cli_read_adapters(const cli *c, cli_adapters *out);
 asc_weights_mode cli_weights(const cli *c);
 /* Prints the context's error; returns the exit code of st. */
 int cli_error(cli *c, asc_status st);

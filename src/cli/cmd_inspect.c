@@ -100,6 +100,11 @@ static void model_part(asc_text *t, const asc_model *m, bool all) {
         (double)i.n_params / 1e6, (double)i.n_params_blocks / 1e6, i.tied_head ? "tied" : "own",
         i.scale_free ? "RMS norms without biases: the zero baseline has no meaning here"
                      : "has biases: the zero baseline has a meaning");
+    for (size_t a = 0; a < i.n_adapters; a++) {
+        asc_text_adds(t, "  adapter ");
+        asc_text_shown(t, (asc_view){i.adapters[a].path, strlen(i.adapters[a].path)}, 70);
+        asc_text_addf(t, ", times %g\n", i.adapters[a].scale);
+    }
     asc_tokenizer_info tk = asc_tokenizer_get_info(asc_model_tokenizer(m));
     asc_text_addf(t, "  tokenizer %s%s%s, begin %d, end %d, pad %d; chat template: %s\n", tk.model,
                   tk.pre[0] ? " / " : "", tk.pre, tk.bos, tk.eos, tk.pad,
@@ -198,6 +203,14 @@ static void json(cli *c, const asc_inspect *f, const asc_model *m, const char *u
         asc_text_int(t, "vocabulary", i.n_vocab);
         asc_text_int(t, "context_length", i.context_length);
         asc_text_bool(t, "scale_free", i.scale_free);
+        asc_text_array(t, "adapters");
+        for (size_t a = 0; a < i.n_adapters; a++) {
+            asc_text_object(t, NULL);
+            asc_text_str(t, "path", (asc_view){i.adapters[a].path, strlen(i.adapters[a].path)});
+            asc_text_num(t, "scale", i.adapters[a].scale);
+            asc_text_end(t);
+        }
+        asc_text_end(t);
         asc_text_array(t, "sites");
         for (size_t s = 0; asc_model_site(m, s, site, sizeof site); s++) asc_text_strz(t, NULL, site);
         asc_text_end(t);
@@ -218,8 +231,15 @@ int cmd_inspect(cli *c) {
     asc_status st = asc_inspect_open(c->ctx, c->operand[0], &f);
     if (st != ASC_OK) return cli_error(c, st);
     asc_inspect_info info = asc_inspect_get_info(f);
-    asc_model_options o = {.struct_size = sizeof o};
-    if (asc_model_open(c->ctx, c->operand[0], &o, &m) != ASC_OK)
+    cli_adapters a;
+    if ((rc = cli_read_adapters(c, &a)) != EXIT_DONE) return rc;
+    asc_model_options o = {.struct_size = sizeof o, .adapters = a.v, .n_adapters = a.n};
+    st = asc_model_open(c->ctx, c->operand[0], &o, &m);
+    if (st != ASC_OK && a.n > 0) {
+        asc_inspect_close(f);
+        return cli_error(c, st);
+    }
+    if (st != ASC_OK)
         snprintf(unsupported, sizeof unsupported, "%s%s%s", asc_error_message(c->ctx),
                  asc_error_hint(c->ctx)[0] ? "; " : "", asc_error_hint(c->ctx));
     if (cli_wants_json(c)) {

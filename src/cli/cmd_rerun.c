@@ -111,6 +111,8 @@ static void settings(cli *c, const asc_saved *s, char threads[16]) {
     if (!cli_has(c, OPT_THREADS) && s->n_threads > 0) c->value[OPT_THREADS] = threads;
     c->origin[OPT_THREADS] = c->origin[OPT_THREADS] != NULL ? c->origin[OPT_THREADS] : "command line";
     c->operand[0] = s->model_file;
+    c->adapters = s->adapters;
+    c->n_adapters = s->n_adapters;
 }
 
 static bool is_net_result(asc_view json) {

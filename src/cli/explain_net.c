@@ -5,8 +5,9 @@
 
 /* Options that speak of prompts. */
 static int refuse_prompt_options(const cli *c) {
-    static const cli_option_id target[] = {OPT_TARGET_IDS, OPT_GENERATE,    OPT_VERSUS_IDS, OPT_FEATURES,
-                                           OPT_WEIGHTS,    OPT_MAX_SECONDS, OPT_LABEL,      OPT_SIMILAR_TO};
+    static const cli_option_id target[] = {OPT_TARGET_IDS, OPT_GENERATE,   OPT_VERSUS_IDS,
+                                           OPT_FEATURES,   OPT_WEIGHTS,    OPT_MAX_SECONDS,
+                                           OPT_LABEL,      OPT_SIMILAR_TO, OPT_ADAPTER};
     for (int o = 0; o < N_OPTIONS; o++) {
         bool prompt = strcmp(cli_options[o].group, "Prompt") == 0;
         for (size_t i = 0; i < sizeof target / sizeof *target; i++) prompt = prompt || o == (int)target[i];

@@ -161,7 +161,11 @@ asc_weights_mode cli_weights(const cli *c) {
 }
 
 int cli_open_model(cli *c, asc_model **out) {
-    asc_model_options o = {.struct_size = sizeof o, .weights = cli_weights(c)};
+    cli_adapters a;
+    int rc = cli_read_adapters(c, &a);
+    if (rc != EXIT_DONE) return rc;
+    asc_model_options o = {
+        .struct_size = sizeof o, .weights = cli_weights(c), .adapters = a.v, .n_adapters = a.n};
     cli_watch_file(c->operand[0]);
     asc_status st = asc_model_open(c->ctx, c->operand[0], &o, out);
     return st == ASC_OK ? EXIT_DONE : cli_error(c, st);

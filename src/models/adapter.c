@@ -31,10 +31,13 @@ asc_status asc_lora_copy(asc_lora_set *s, asc_view source, asc_dtype type, const
     asc_view name = asc_view_cut(source, 200);
     *out = NULL;
     if (asc_dtype_expand(type) == NULL || asc_dtype_of(type)->block_elems > 1)
-        return ASC_FAIL(s->ctx, ASC_UNIMPLEMENTED, "tensor " ASC_VIEW_FMT " is stored as %s; expected f32, f16 or "
-                        "bf16", ASC_VIEW_ARG(name), asc_dtype_of(type)->name);
+        return ASC_FAIL(s->ctx, ASC_UNIMPLEMENTED,
+                        "tensor " ASC_VIEW_FMT " is stored as %s; expected f32, f16 or "
+                        "bf16",
+                        ASC_VIEW_ARG(name), asc_dtype_of(type)->name);
     if (!asc_mul_size((size_t)rows, (size_t)cols, &n) || !asc_mul_size(n, sizeof(float), &bytes))
-        return ASC_FAIL(s->ctx, ASC_INVALID_ARGUMENT, "tensor " ASC_VIEW_FMT " is too large", ASC_VIEW_ARG(name));
+        return ASC_FAIL(s->ctx, ASC_INVALID_ARGUMENT, "tensor " ASC_VIEW_FMT " is too large",
+                        ASC_VIEW_ARG(name));
     float *copy = asc_arena_alloc(&s->arena, bytes);
     if (copy == NULL) return ASC_RESOURCE_EXHAUSTED;
     asc_dtype_expand(type)(data, copy, (int64_t)n);
@@ -55,11 +58,13 @@ static asc_status complete(const asc_lora_set *s, size_t adapter) {
         n++;
         if (p->a != NULL && p->b != NULL) continue;
         asc_view name = asc_view_cut(p->source, 200);
-        return ASC_FAIL(s->ctx, ASC_INVALID_ARGUMENT, "'%s': " ASC_VIEW_FMT " has only one of its two matrices",
-                        s->list[adapter].path, ASC_VIEW_ARG(name));
+        return ASC_FAIL(s->ctx, ASC_INVALID_ARGUMENT,
+                        "'%s': " ASC_VIEW_FMT " has only one of its two matrices", s->list[adapter].path,
+                        ASC_VIEW_ARG(name));
     }
     if (n > 0) return ASC_OK;
-    return ASC_FAIL(s->ctx, ASC_INVALID_ARGUMENT, "'%s' holds no matrices of an adapter", s->list[adapter].path);
+    return ASC_FAIL(s->ctx, ASC_INVALID_ARGUMENT, "'%s' holds no matrices of an adapter",
+                    s->list[adapter].path);
 }
 
 static asc_status read_one(asc_lora_set *s, size_t i, const asc_lora_base *base) {
@@ -74,8 +79,9 @@ static asc_status read_one(asc_lora_set *s, size_t i, const asc_lora_base *base)
     asc_status st = S_ISDIR(info.st_mode) ? asc_lora_read_peft(s, i, base) : asc_lora_read_gguf(s, i, base);
     if (st == ASC_OK) st = complete(s, i);
     if (st != ASC_OK && s->ctx->error.code == st && s->ctx->error.hint[0] == '\0')
-        st = asc_hint(s->ctx, "an adapter works on the model it was trained for; fetch both again if that is this "
-                              "one");
+        st = asc_hint(s->ctx,
+                      "an adapter works on the model it was trained for; fetch both again if that is this "
+                      "one");
     return st;
 }
 
@@ -120,7 +126,8 @@ asc_status asc_lora_all_used(const asc_lora_set *s, const char *model_path) {
         const asc_lora_part *p = &s->v[i];
         if (p->used) continue;
         asc_view name = asc_view_cut(p->source, 200);
-        ASC_FAIL(s->ctx, ASC_INVALID_ARGUMENT, "adapter '%s': '%s' has no matrix that " ASC_VIEW_FMT " could adapt",
+        ASC_FAIL(s->ctx, ASC_INVALID_ARGUMENT,
+                 "adapter '%s': '%s' has no matrix that " ASC_VIEW_FMT " could adapt",
                  s->list[p->adapter].path, model_path, ASC_VIEW_ARG(name));
         return asc_hint(s->ctx, "the adapter is for another model, or adapts parts that are not supported "
                                 "(embeddings, experts, norms)");

@@ -12,8 +12,8 @@ enum { ASC_MAX_ADAPTERS = 64 };
 
 /* One pair of matrices. */
 typedef struct asc_lora_part {
-    asc_view name;   /* of the weight: "blk.0.attn_q.weight" */
-    asc_view source; /* the file's own name of it, for messages */
+    asc_view name;      /* of the weight: "blk.0.attn_q.weight" */
+    asc_view source;    /* the file's own name of it, for messages */
     const float *a, *b; /* [rank,in], [out,rank]; NULL = not yet read */
     int64_t rank, in, out;
     double scale; /* the file's own times the user's */
@@ -34,14 +34,14 @@ typedef struct asc_lora_set {
 typedef struct asc_lora_base {
     const char *path;
     const asc_decoder_config *cfg;
-    bool gguf; /* a GGUF file; else a Hugging Face folder */
+    bool gguf;              /* a GGUF file; else a Hugging Face folder */
     const char *model_type; /* as config.json calls the family */
 } asc_lora_base;
 
 /* Reads every adapter of the list. NOT_FOUND, INVALID_ARGUMENT (another model, damaged), UNIMPLEMENTED (kinds
  * of adapters that are not plain LoRA: the key is named). *out is NULL when n is 0, and on failure. */
-ASC_MUST_USE asc_status asc_lora_open(asc_ctx *ctx, const asc_adapter *list, size_t n, const asc_lora_base *base,
-                                      asc_lora_set **out);
+ASC_MUST_USE asc_status asc_lora_open(asc_ctx *ctx, const asc_adapter *list, size_t n,
+                                      const asc_lora_base *base, asc_lora_set **out);
 void asc_lora_close(asc_lora_set *s); /* NULL is accepted */
 /* INVALID_ARGUMENT naming the first part that found no place in the model. */
 ASC_MUST_USE asc_status asc_lora_all_used(const asc_lora_set *s, const char *model_path);

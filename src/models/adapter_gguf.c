@@ -1,5 +1,5 @@
-/* adapter_gguf.c - adapters as GGUF files: tensors NAME.lora_a [rank,in] and NAME.lora_b [out,rank], where NAME
- * is that of the weight, and adapter.lora.alpha. The factor is alpha / rank, or 1 if alpha is 0. */
+/* adapter_gguf.c - adapters as GGUF files: tensors NAME.lora_a [rank,in] and NAME.lora_b [out,rank], where
+ * NAME is that of the weight, and adapter.lora.alpha. The factor is alpha / rank, or 1 if alpha is 0. */
 #include "adapter.h"
 #include "gguf.h"
 #include "view.h"
@@ -18,21 +18,24 @@ static asc_status check_head(asc_ctx *ctx, const asc_gguf *g, const asc_lora_bas
     ASC_TRY(asc_gguf_get_str(ctx, g, "adapter.type", &kind));
     kind = asc_view_cut(kind, 40);
     if (!asc_view_eqs(kind, "lora"))
-        return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "'%s': adapter.type '" ASC_VIEW_FMT "' is not supported; only lora is",
+        return ASC_FAIL(ctx, ASC_UNIMPLEMENTED,
+                        "'%s': adapter.type '" ASC_VIEW_FMT "' is not supported; only lora is",
                         asc_gguf_name(g), ASC_VIEW_ARG(kind));
     if (asc_gguf_kv_find(g, "adapter.alora.invocation_tokens") != NULL)
         return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "'%s': adapter.alora.invocation_tokens is not supported",
                         asc_gguf_name(g));
     ASC_TRY(asc_gguf_get_str(ctx, g, "general.architecture", &arch));
     if (!base->gguf) {
-        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s' adapts a GGUF file, and '%s' is none: rows are in another order",
-                 asc_gguf_name(g), base->path);
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                 "'%s' adapts a GGUF file, and '%s' is none: rows are in another order", asc_gguf_name(g),
+                 base->path);
         return asc_hint(ctx, "give the PEFT folder that it was converted from, or the model as a GGUF file");
     }
     if (asc_view_eqs(arch, base->cfg->architecture)) return ASC_OK;
     arch = asc_view_cut(arch, 40);
     return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
-                    "'%s' adapts a model of architecture '" ASC_VIEW_FMT "', and '%s' is of architecture '%s'",
+                    "'%s' adapts a model of architecture '" ASC_VIEW_FMT
+                    "', and '%s' is of architecture '%s'",
                     asc_gguf_name(g), ASC_VIEW_ARG(arch), base->path, base->cfg->architecture);
 done:
     return st;
@@ -46,11 +49,12 @@ static asc_status add(asc_lora_set *s, size_t i, const asc_gguf *g, const asc_gg
     if (name.len > end) tail = asc_view_make(name.ptr + name.len - end, end);
     const bool is_a = asc_view_eqs(tail, a_end), is_b = asc_view_eqs(tail, b_end);
     if (!is_a && !is_b)
-        return ASC_FAIL(s->ctx, ASC_UNIMPLEMENTED, "'%s': tensor " ASC_VIEW_FMT " is no part of a plain adapter",
-                        asc_gguf_name(g), ASC_VIEW_ARG(shown));
-    if (t->rank != 2)
-        return ASC_FAIL(s->ctx, ASC_UNIMPLEMENTED, "'%s': tensor " ASC_VIEW_FMT " is no matrix", asc_gguf_name(g),
+        return ASC_FAIL(s->ctx, ASC_UNIMPLEMENTED,
+                        "'%s': tensor " ASC_VIEW_FMT " is no part of a plain adapter", asc_gguf_name(g),
                         ASC_VIEW_ARG(shown));
+    if (t->rank != 2)
+        return ASC_FAIL(s->ctx, ASC_UNIMPLEMENTED, "'%s': tensor " ASC_VIEW_FMT " is no matrix",
+                        asc_gguf_name(g), ASC_VIEW_ARG(shown));
     name.len -= end;
     asc_status st = asc_lora_part_of(s, i, name, name, &p);
     if (st == ASC_OK)
@@ -58,9 +62,9 @@ static asc_status add(asc_lora_set *s, size_t i, const asc_gguf *g, const asc_gg
     if (st != ASC_OK) return st;
     const int64_t rank = is_a ? t->dims[0] : t->dims[1];
     if (p->rank != 0 && p->rank != rank)
-        return ASC_FAIL(s->ctx, ASC_INVALID_ARGUMENT, "'%s': the matrices of " ASC_VIEW_FMT
-                        " are of ranks %lld and %lld", asc_gguf_name(g), ASC_VIEW_ARG(shown), (long long)p->rank,
-                        (long long)rank);
+        return ASC_FAIL(s->ctx, ASC_INVALID_ARGUMENT,
+                        "'%s': the matrices of " ASC_VIEW_FMT " are of ranks %lld and %lld", asc_gguf_name(g),
+                        ASC_VIEW_ARG(shown), (long long)p->rank, (long long)rank);
     p->rank = rank;
     if (is_a) p->in = t->dims[1];
     if (is_b) p->out = t->dims[0];

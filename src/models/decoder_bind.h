@@ -9,7 +9,7 @@ typedef struct asc_binder {
     asc_ctx *ctx;
     const asc_weights *g;
     asc_decoder *d;
-    bool expand; /* matrices become f32 once */
+    bool expand;               /* matrices become f32 once */
     struct asc_lora_set *lora; /* NULL = none */
     asc_status st;
     bool *used;    /* by position in g->v */

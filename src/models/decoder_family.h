@@ -7,7 +7,7 @@
 /* One row of the table in decoder_families.c. Zero means: as in llama, but for rotary pairs, which there are
  * (2i, 2i+1) since the converter permutes rows. */
 typedef struct asc_family {
-    const char *name; /* general.architecture */
+    const char *name;       /* general.architecture */
     const char *model_type; /* what config.json calls it, if that differs; the first of several */
     bool interleaved;       /* rotary pairs (2i, 2i+1) */
     bool permuted;          /* because the converter re-ordered the rows of q and k in each head */

@@ -59,16 +59,17 @@ void asc_bind_lora(asc_binder *b, const char *name, int64_t out, int64_t in, int
             b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT,
                              "adapter '%s': " ASC_VIEW_FMT " adapts a matrix of [%lld,%lld]; that of '%s' is "
                              "[%lld,%lld]",
-                             path, ASC_VIEW_ARG(source), (long long)part->out, (long long)part->in, b->g->path,
-                             (long long)out, (long long)in);
+                             path, ASC_VIEW_ARG(source), (long long)part->out, (long long)part->in,
+                             b->g->path, (long long)out, (long long)in);
             asc_hint(b->ctx, "the adapter was trained for a model of another size");
             return;
         }
         part->used = true;
         if (!(part->scale > 0.0) && !(part->scale < 0.0)) continue; /* the model alone, bit for bit */
-        l[n++] = (asc_lora){.a = asc_from_f32(b->ctx, ASC_SHAPE(part->rank, in), part->a),
-                            .b = asc_from_f32(b->ctx, ASC_SHAPE(rows, part->rank), part->b + first * part->rank),
-                            .scale = part->scale};
+        l[n++] =
+            (asc_lora){.a = asc_from_f32(b->ctx, ASC_SHAPE(part->rank, in), part->a),
+                       .b = asc_from_f32(b->ctx, ASC_SHAPE(rows, part->rank), part->b + first * part->rank),
+                       .scale = part->scale};
     }
     if (n == 0) return;
     if (b->expand) {

@@ -26,7 +26,8 @@ static asc_status open_decoder(asc_model *m, asc_hf_folder *f, const asc_model_o
     int64_t n_vocab = cfg.n_vocab;
     asc_lora_base base = {.path = m->path, .cfg = &cfg, .model_type = family.model_type};
     ASC_TRY(asc_lora_open(m->ctx, o->adapters, o->n_adapters, &base, &m->lora));
-    ASC_TRY(asc_decoder_load(m->ctx, m->weights, &cfg, o->weights == ASC_WEIGHTS_EXPANDED, m->lora, &m->decoder));
+    ASC_TRY(
+        asc_decoder_load(m->ctx, m->weights, &cfg, o->weights == ASC_WEIGHTS_EXPANDED, m->lora, &m->decoder));
     ASC_TRY(asc_hf_read_tokenizer(m, f, n_vocab));
     ASC_TRY(asc_hf_read_template(m, f));
 done:

@@ -62,7 +62,8 @@ static asc_status open_gguf(asc_model *m, const asc_model_options *o, bool *read
     asc_lora_base base = {.path = m->path, .cfg = &cfg, .gguf = true};
     base.model_type = asc_family_model_type(cfg.architecture);
     ASC_TRY(asc_lora_open(ctx, o->adapters, o->n_adapters, &base, &m->lora));
-    ASC_TRY(asc_decoder_load(ctx, m->weights, &cfg, o->weights == ASC_WEIGHTS_EXPANDED, m->lora, &m->decoder));
+    ASC_TRY(
+        asc_decoder_load(ctx, m->weights, &cfg, o->weights == ASC_WEIGHTS_EXPANDED, m->lora, &m->decoder));
     ASC_TRY(asc_tokenizer_from_gguf(ctx, g, &m->tokenizer));
     ASC_TRY(asc_gguf_get_str_or(ctx, g, "general.name", asc_view_of(""), &name));
     m->name = asc_strdup_view(ctx, ASC_MEM_GENERAL, name);

@@ -287,6 +287,7 @@ static void put_details(page *p) {
     const asc_result *r = p->r;
     asc_text_adds(p->t, "<details>\n<summary>How it was made</summary>\n<dl>\n");
     put_pair(p, "Model file", r->model_path);
+    for (size_t i = 0; i < r->n_adapters; i++) put_pair(p, "Adapter", r->adapters[i].path);
     put_pair(p, "SHA-256", r->model_sha256);
     put_pair(p, "Method", r->method);
     put_pair(p, "Options", r->options);

@@ -230,6 +230,14 @@ void asc_report_json_under(asc_text *t, const char *key, const asc_report *rep) 
     asc_text_str(t, "file", view(r->model_path, strlen(r->model_path)));
     asc_text_strz(t, "sha256", r->model_sha256[0] != '\0' ? r->model_sha256 : NULL);
     asc_text_strz(t, "architecture", r->architecture);
+    asc_text_array(t, "adapters");
+    for (size_t i = 0; i < r->n_adapters; i++) {
+        asc_text_object(t, NULL);
+        asc_text_str(t, "path", view(r->adapters[i].path, strlen(r->adapters[i].path)));
+        asc_text_num(t, "scale", r->adapters[i].scale);
+        asc_text_end(t);
+    }
+    asc_text_end(t);
     asc_text_end(t);
     asc_text_object(t, "method");
     asc_text_strz(t, "name", r->method);

@@ -59,6 +59,11 @@ static void put_head(page *p) {
     label(p, "Model");
     asc_text_shown(p->t, asc_view_of(base != NULL ? base + 1 : r->model_path), p->columns - LABEL - 20);
     asc_text_addf(p->t, " (%s)\n", r->architecture);
+    for (size_t i = 0; i < r->n_adapters; i++) {
+        label(p, "Adapter");
+        asc_text_shown(p->t, asc_view_of(r->adapters[i].path), p->columns - LABEL - 20);
+        asc_text_addf(p->t, ", times %g\n", r->adapters[i].scale);
+    }
     if (r->n_top > 0) {
         label(p, asc_of_encoder(r) ? "Classes" : "Answer");
         size_t used = LABEL;

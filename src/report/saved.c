@@ -320,12 +320,32 @@ static asc_status get_levels(reader *r, const asc_json *list) {
     return ASC_OK;
 }
 
+/* A list of {path, scale}; older files have none. */
+static asc_status get_adapters(reader *r, const asc_json *list) {
+    size_t n = asc_json_len(list);
+    asc_adapter *v = asc_arena_alloc(&r->arena, (n + 1) * sizeof *v);
+    asc_status st = ASC_OK;
+    if (v == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; asc_json_typeof(list) == ASC_JSON_ARRAY && i < n; i++) {
+        const asc_json *one = asc_json_at(list, i);
+        ASC_TRY(get_name(r, one, "path", &v[i].path));
+        v[i].scale = asc_json_num(asc_json_get(one, "scale"), NAN);
+        if (v[i].path == NULL || !isfinite(v[i].scale))
+            return missing(r->ctx, "model.adapters", "a list of paths and factors");
+        r->s.n_adapters = i + 1;
+    }
+    r->s.adapters = v;
+done:
+    return st;
+}
+
 static asc_status get_run(reader *r, const asc_json *root) {
     asc_saved *s = &r->s;
     asc_status st = ASC_OK;
     const asc_json *model = asc_json_get(root, "model");
     ASC_TRY(get_name(r, model, "file", &s->model_file));
     ASC_TRY(get_name(r, model, "sha256", &s->model_sha256));
+    ASC_TRY(get_adapters(r, asc_json_get(model, "adapters")));
     ASC_TRY(get_name(r, root, "device", &s->device));
     ASC_TRY(get_name(r, root, "mode", &s->mode));
     ASC_TRY(get_name(r, root, "precision", &s->precision));

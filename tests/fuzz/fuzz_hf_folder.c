@@ -29,7 +29,7 @@ static asc_status open_model(asc_ctx *ctx, asc_hf_folder *f) {
     ASC_TRY(asc_weights_create(ctx, "memory", &w));
     ASC_TRY(asc_hf_configure(f, &w->arena, &family, &cfg));
     ASC_TRY(asc_hf_fill(f, &family, &cfg, w));
-    ASC_TRY(asc_decoder_load(ctx, w, &cfg, false, &d));
+    ASC_TRY(asc_decoder_load(ctx, w, &cfg, false, NULL, &d));
     if (f->file_bytes < 100000) ASC_TRY(run(ctx, &d));
 done:
     asc_decoder_config_deinit(ctx, &cfg);

@@ -95,7 +95,8 @@ static void numbers(void **state) {
             double y[MOST], base[MOST];
             const asc_adapter one = {folder_of(names[i], path), 1.0}, half = {path, 0.5}, none = {path, 0.0},
                               halves[] = {half, half};
-            const asc_json *want = asc_json_get(f.root, "logits"), *less = asc_json_get(f.root, "logits_half");
+            const asc_json *want = asc_json_get(f.root, "logits"),
+                           *less = asc_json_get(f.root, "logits_half");
             size_t n = run(&f, &one, 1, ASC_WEIGHTS_STORED, y);
             compare(names[i], want, y, n, devices[d].rel);
             n = run(&f, &half, 1, ASC_WEIGHTS_AUTO, y);
@@ -145,8 +146,10 @@ static void other_models_are_refused(void **state) {
     (void)state;
     asc_ctx *ctx = test_ctx("cpu", NULL);
     char path[4096];
-    refuse(ctx, "decoders/smollm3.gguf", folder_of("granite_all.gguf", path), ASC_INVALID_ARGUMENT, "architecture");
-    refuse(ctx, "decoders/granite.gguf", folder_of("gpt2", path), ASC_INVALID_ARGUMENT, "no part of a granite");
+    refuse(ctx, "decoders/smollm3.gguf", folder_of("granite_all.gguf", path), ASC_INVALID_ARGUMENT,
+           "architecture");
+    refuse(ctx, "decoders/granite.gguf", folder_of("gpt2", path), ASC_INVALID_ARGUMENT,
+           "no part of a granite");
     refuse(ctx, "decoders/granite.gguf", folder_of("smollm3", path), ASC_INVALID_ARGUMENT, "could adapt");
     refuse(ctx, "goldens/zoo_gguf/llama-q4_1/model.gguf", folder_of("mixtral_rs", path), ASC_INVALID_ARGUMENT,
            "adapts a matrix of");
@@ -167,12 +170,15 @@ static void odd_configs_are_refused(void **state) {
     } cases[] = {
         {"\"use_dora\": false", "\"use_dora\": true", ASC_UNIMPLEMENTED, "use_dora"},
         {"\"bias\": \"none\"", "\"bias\": \"all\"", ASC_UNIMPLEMENTED, "bias"},
-        {"\"modules_to_save\": null", "\"modules_to_save\": [\"lm_head\"]", ASC_UNIMPLEMENTED, "modules_to_save"},
+        {"\"modules_to_save\": null", "\"modules_to_save\": [\"lm_head\"]", ASC_UNIMPLEMENTED,
+         "modules_to_save"},
         {"\"peft_type\": \"LORA\"", "\"peft_type\": \"IA3\"", ASC_UNIMPLEMENTED, "peft_type"},
         {"\"task_type\": \"CAUSAL_LM\"", "\"task_type\": \"SEQ_CLS\"", ASC_UNIMPLEMENTED, "task_type"},
-        {"\"init_lora_weights\": true", "\"init_lora_weights\": \"pissa\"", ASC_UNIMPLEMENTED, "init_lora_weights"},
+        {"\"init_lora_weights\": true", "\"init_lora_weights\": \"pissa\"", ASC_UNIMPLEMENTED,
+         "init_lora_weights"},
         {"\"lora_bias\": false", "\"lora_bias\": true", ASC_UNIMPLEMENTED, "lora_bias"},
-        {"\"layer_replication\": null", "\"layer_replication\": [[0, 2]]", ASC_UNIMPLEMENTED, "layer_replication"},
+        {"\"layer_replication\": null", "\"layer_replication\": [[0, 2]]", ASC_UNIMPLEMENTED,
+         "layer_replication"},
         {"\"r\": 2", "\"r\": 3", ASC_INVALID_ARGUMENT, "rank 2"},
         {"\"r\": 2", "\"r\": 0", ASC_INVALID_ARGUMENT, "r is 0"},
         {"\"r\": 2", "\"r\": \"two\"", ASC_INVALID_ARGUMENT, "r is"},
@@ -196,7 +202,8 @@ static void odd_configs_are_refused(void **state) {
         const char *at = strstr(text, cases[i].from);
         assert_non_null(at);
         char *changed = calloc(n + 256, 1);
-        snprintf(changed, n + 256, "%.*s%s%s", (int)(at - text), text, cases[i].to, at + strlen(cases[i].from));
+        snprintf(changed, n + 256, "%.*s%s%s", (int)(at - text), text, cases[i].to,
+                 at + strlen(cases[i].from));
         snprintf(file, sizeof file, "%s/adapter_config.json", folder);
         assert_ok(ctx, asc_file_write(ctx, file, changed, strlen(changed)));
         snprintf(file, sizeof file, "%s/adapter_model.safetensors", folder);
