@@ -85,6 +85,7 @@ CASES = {
             type="longrope", short_factor=[1.0, 1.1], long_factor=[1.2, 2.9], attention_factor=1.7)))),
     "gpt2-untied": ("gpt2", dict(n_inner=20, activation_function="relu", tie_word_embeddings=False), "float16", {}),
     "gpt2-plain-names": ("gpt2", dict(activation_function="gelu_fast"), "float32", dict(old=True, strip="transformer.")),
+    "gpt2-unscaled": ("gpt2", dict(scale_attn_weights=False), "bfloat16", {}),
     "gpt_neox-serial": ("gpt_neox", dict(use_parallel_residual=False, rope_parameters=rope(
         theta=500.0, partial_rotary_factor=0.5), hidden_act="gelu_new"), "bfloat16", dict(old=True)),
     "gpt_neox-no-bias": ("gpt_neox", dict(attention_bias=False, tie_word_embeddings=True, rope_parameters=rope(

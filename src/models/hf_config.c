@@ -100,6 +100,9 @@ static asc_status read_numbers(asc_hf_reading *r) {
     ASC_TRY(asc_hf_number(&r->k, f->eps_key, f->eps, 0.0, 1.0, &c->eps));
     if (f->query_scalar > 0.0) ASC_TRY(factor(r, "query_pre_attn_scalar", f->query_scalar, &scalar));
     c->attn_scale = 1.0 / sqrt(scalar);
+    bool scaled = true;
+    if (f->scale_key != NULL) ASC_TRY(asc_hf_flag(&r->k, f->scale_key, true, &scaled));
+    if (!scaled) c->attn_scale = 1.0;
     if (f->caps) {
         /* null means no cap, an absent key the default */
         bool attn = asc_json_get(r->k.obj, "attn_logit_softcapping") == NULL;

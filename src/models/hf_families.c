@@ -20,7 +20,7 @@
 #define EXPERTS                                                                                              \
     {"mlp.gate", "ffn_gate_inp"}, {"mlp.experts.#.gate_proj", "+ffn_gate"},                                  \
         {"mlp.experts.#.up_proj", "+ffn_up"}, {"mlp.experts.#.down_proj", "+ffn_down"},                      \
-        {"mlp.experts.gate_up_proj", "+gate_up"}, {                                                     \
+        {"mlp.experts.gate_up_proj", "+gate_up"}, {                                                          \
         "mlp.experts.down_proj", "ffn_down_exps"                                                             \
     }
 
@@ -105,13 +105,8 @@ static const char *const gpt2_keys[] = {"hidden_size",
                                         "intermediate_size",
                                         "n_inner",
                                         NULL};
-static const char *const gpt2_fixed[] = {"scale_attn_by_inverse_layer_idx",
-                                         "false",
-                                         "add_cross_attention",
-                                         "false",
-                                         "scale_attn_weights",
-                                         "true",
-                                         NULL};
+static const char *const gpt2_fixed[] = {"scale_attn_by_inverse_layer_idx", "false", "add_cross_attention",
+                                         "false", NULL};
 static const char *const gemma_fixed[] = {"use_bidirectional_attention", "false", NULL};
 static const char *const cohere_fixed[] = {"use_qk_norm", "false", NULL};
 static const char *const qk_fixed[] = {"qk_layernorm", "false", NULL};
@@ -260,6 +255,7 @@ static const asc_hf_family families[] = {
      .tied = true,
      .rope_layers = ASC_HF_ROPE_NEVER,
      .wide_mlp = 4,
+     .scale_key = "scale_attn_weights",
      .fixed = gpt2_fixed},
     {.model_type = "gpt_neox",
      .classes = "GPTNeoXForCausalLM",
