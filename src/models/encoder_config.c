@@ -172,7 +172,8 @@ static void sizes(reader *r) {
     if (c->context < 1) wrong(r, "max_position_embeddings", "leaves no positions behind pad_token_id");
     if (f->modern) c->n_positions = 0;
     if (f->names->relative != NULL) {
-        c->n_buckets = whole(r, "relative_attention_num_buckets", 32, 4, 1 << 16);
+        c->n_buckets = whole(r, "relative_attention_num_buckets", 32, 1, 1 << 16);
+        if (c->n_buckets != 32) unsupported(r, "relative_attention_num_buckets", "other than 32");
         c->max_distance = 128; /* of the model's code; not in the config */
     }
 }
