@@ -193,6 +193,7 @@ static asc_status run_answer(patching *p) {
     p->t = (int64_t)(j->r->n_prompt + p->answer.n) - 1;
     asc_status st = keep_stream(p, 0, j->r->prompt_ids);
     if (st == ASC_OK) st = keep_stream(p, 1, j->other);
+    j->r->n_forward += 2;
     for (p->layer = 0; st == ASC_OK && p->layer < p->n_layers; p->layer++) {
         for (int k = 0; st == ASC_OK && k < ASC_SWEEP_PROBS; k++) {
             p->site = (asc_sweep_site)k;
@@ -204,73 +205,117 @@ static asc_status run_answer(patching *p) {
 
 /* ---- pricing ---- */
 
-static size_t total(const asc_price *p) {
-    return p->arena_bytes + p->scratch_bytes + p->output_bytes + p->code_bytes;
-}
+/* The programs that there are: a block of one row, a patched block and one behind it, both also as the last
+ * block, and the score. */
+typedef enum step { STREAM, PATCHED, BEHIND, PATCHED_LAST, BEHIND_LAST, SCORE, N_STEPS } step;
 
-/* A patched middle block on b rows, and everything that is held meanwhile. */
-static asc_status price_block(patching *p, size_t b, asc_price *out) {
+static asc_status price_step(patching *p, step kind, size_t b, asc_price *out) {
     asc_job *j = p->j;
     asc_ctx *ctx = j->ctx;
-    const asc_shape one = ASC_SHAPE(1, p->t, j->m->info.d_model),
-                    rows = ASC_SHAPE((int64_t)b, p->t, one.dims[2]);
+    const int64_t middle = p->n_layers > 1 ? (p->n_layers - 1) / 2 : 0, last = p->n_layers - 1;
+    const int64_t rows = kind == STREAM ? 1 : (int64_t)b, tail = (int64_t)(p->answer.n - p->answer.first);
+    const bool heads = (j->inner & ~(1u << ASC_SWEEP_HEADS)) == 0;
+    asc_tensor *y;
     asc_scope_begin(ctx);
     asc_price_begin(ctx);
-    p->layer = (p->n_layers - 1) / 2;
-    p->site = ASC_SWEEP_OUT;
-    p->where = asc_price_leaf(ctx, ASC_DTYPE_F32, ASC_SHAPE((int64_t)b, p->t, 1));
-    asc_tensor *own = asc_price_leaf(ctx, ASC_DTYPE_F32, one),
-               *other = asc_price_leaf(ctx, ASC_DTYPE_F32, one);
-    asc_tensor *y = asc_tensor_poisoned(own) || asc_tensor_poisoned(other)
-                        ? own
-                        : record_patched(p, own, other, (int64_t)b);
+    p->layer = kind == PATCHED_LAST ? last : middle;
+    p->site = heads ? ASC_SWEEP_HEADS : ASC_SWEEP_OUT;
+    p->where = asc_price_leaf(ctx, ASC_DTYPE_F32,
+                              heads ? ASC_SHAPE(rows, p->t, (int64_t)j->m->decoder.cfg.n_heads, 1)
+                                    : ASC_SHAPE(rows, p->t, 1));
+    asc_tensor *x = asc_price_leaf(ctx, ASC_DTYPE_F32,
+                                   ASC_SHAPE(rows, kind == SCORE ? tail : p->t, j->m->info.d_model)),
+               *own = asc_price_leaf(ctx, ASC_DTYPE_F32, ASC_SHAPE(1, p->t, j->m->info.d_model)),
+               *other = asc_price_leaf(ctx, ASC_DTYPE_F32, ASC_SHAPE(1, p->t, j->m->info.d_model));
+    if (asc_tensor_poisoned(x) || asc_tensor_poisoned(own) || asc_tensor_poisoned(other))
+        y = x;
+    else if (kind == PATCHED || kind == PATCHED_LAST)
+        y = record_patched(p, own, other, rows);
+    else if (kind == SCORE)
+        y = asc_answer_score(j, x, &p->answer);
+    else
+        y = record(p, kind == BEHIND_LAST ? last : middle, x, false);
     asc_status st = asc_price_of(ctx, &y, 1, out);
     asc_price_end(ctx);
-    out->output_bytes += 2 * (size_t)p->n_layers * asc_price_buffer(ctx, ASC_DTYPE_F32, &one) +
-                         asc_price_buffer(ctx, ASC_DTYPE_F32, &rows);
     return asc_scope_close(ctx, st);
 }
 
-/* How many rows go together. */
+/* What all of it takes at once with b rows; their own prices in steps. */
+static asc_status price_all(patching *p, size_t b, asc_price steps[N_STEPS], size_t *bytes) {
+    asc_ctx *ctx = p->j->ctx;
+    const asc_shape one = ASC_SHAPE(1, p->t, p->j->m->info.d_model),
+                    rows = ASC_SHAPE((int64_t)b, p->t, one.dims[2]);
+    size_t arena = 0, scratch = 0, output = 0;
+    asc_status st = ASC_OK;
+    *bytes = 2 * (size_t)p->n_layers * asc_price_buffer(ctx, ASC_DTYPE_F32, &one) +
+             asc_price_buffer(ctx, ASC_DTYPE_F32, &rows);
+    for (int k = 0; st == ASC_OK && k < N_STEPS; k++) {
+        st = price_step(p, (step)k, b, &steps[k]);
+        if (st != ASC_OK) return st;
+        if (steps[k].arena_bytes > arena) arena = steps[k].arena_bytes;
+        if (steps[k].scratch_bytes > scratch) scratch = steps[k].scratch_bytes;
+        if (steps[k].output_bytes > output) output = steps[k].output_bytes;
+        *bytes += steps[k].code_bytes;
+    }
+    *bytes += arena + scratch + output;
+    return st;
+}
+
+/* How many rows go together: as many as fit, up to where more no longer pays. */
 static asc_status plan(patching *p) {
     enum { ENOUGH_ROWS = 512 }; /* as for other passes: budget.c */
-    asc_price one, two;
-    asc_status st = price_block(p, 1, &one);
+    asc_price steps[N_STEPS];
+    size_t one, two, programs = 0;
+    asc_status st = price_all(p, 1, steps, &one);
     if (st != ASC_OK) return st;
-    const size_t room = asc_job_room(p->j), bytes = total(&one);
-    if (bytes > room) return asc_job_too_small(p->j, p->j->r->n_prompt, bytes);
-    st = price_block(p, 2, &two);
-    if (st != ASC_OK) return st;
-    const size_t per = total(&two) > bytes ? total(&two) - bytes : 1, more = (room - bytes) / per,
-                 most = (ENOUGH_ROWS + (size_t)p->t - 1) / (size_t)p->t;
-    p->most = more < most - 1 ? 1 + more : most;
-    if (p->j->estimate == NULL) asc_job_note_peak(p->j, bytes + (p->most - 1) * per + two.program_bytes);
+    if (one > asc_job_room(p->j)) return asc_job_too_small(p->j, p->j->r->n_prompt, one);
+    p->most = 1;
+    if ((size_t)p->t < ENOUGH_ROWS) {
+        st = price_all(p, 2, steps, &two);
+        if (st != ASC_OK) return st;
+        for (int k = 0; k < N_STEPS; k++) programs += steps[k].program_bytes; /* those of the final number */
+        const size_t per = two > one ? two - one : 1, need = one + programs, room = asc_job_room(p->j),
+                     more = room > need ? (room - need) / per : 0,
+                     most = (ENOUGH_ROWS + (size_t)p->t - 1) / (size_t)p->t;
+        p->most = more < most - 1 ? 1 + more : most;
+        one = need + (p->most - 1) * per;
+    }
+    if (p->j->estimate == NULL) asc_job_note_peak(p->j, one);
     if (p->most > p->j->r->prompts_per_pass) p->j->r->prompts_per_pass = p->most;
     return ASC_OK;
 }
 
-/* Runs that begin at each patched block: (n_layers + 1) / 2 of the whole model each, on average. */
-static double rows_wanted(const asc_job *j, size_t groups) {
+/* Patched rows of one layer. */
+static double rows_wanted(const patching *p) {
     double rows = 0.0;
     for (int k = 0; k < ASC_SWEEP_PROBS; k++) {
-        if ((j->inner >> k & 1) == 0) continue;
-        rows += k == ASC_SWEEP_HEADS ? (double)(groups * (size_t)j->m->decoder.cfg.n_heads) : (double)groups;
+        if ((p->j->inner >> k & 1) != 0)
+            rows += (double)(p->n_groups + 1) *
+                    (k == ASC_SWEEP_HEADS ? (double)p->j->m->decoder.cfg.n_heads : 1.0);
     }
-    return rows * (double)j->m->decoder.cfg.n_layers;
+    return rows;
 }
 
 static asc_status count(patching *p) {
-    asc_price price;
+    asc_price steps[N_STEPS], sum = {0};
+    const double layers = (double)p->n_layers, rows = rows_wanted(p), batches = rows / (double)p->most;
+    const double times[N_STEPS] = {[STREAM] = 2.0 * layers,
+                                   [PATCHED] = batches * layers,
+                                   [BEHIND] = batches * layers * (layers - 1.0) / 2.0,
+                                   [SCORE] = batches * layers};
+    size_t bytes;
     bool prepares = asc_price_prepares(p->j->ctx, true);
-    asc_status st = price_block(p, p->most, &price);
+    asc_status st = price_all(p, p->most, steps, &bytes);
     (void)asc_price_prepares(p->j->ctx, prepares);
-    const double rows = rows_wanted(p->j, p->n_groups + 1),
-                 times = rows / (double)p->most * 0.5 * (double)(p->n_layers + 1);
-    price.cost.flops *= times;
-    price.cost.bytes_read *= times;
-    price.cost.bytes_written *= times;
-    p->j->r->n_forward += (uint64_t)rows;
-    return st == ASC_OK ? asc_estimate_program(p->j, &price, p->most * (size_t)p->t) : st;
+    if (st != ASC_OK) return st;
+    for (int k = 0; k < N_STEPS; k++) {
+        sum.cost.flops += times[k] * steps[k].cost.flops;
+        sum.cost.bytes_read += times[k] * steps[k].cost.bytes_read;
+        sum.cost.bytes_written += times[k] * steps[k].cost.bytes_written;
+    }
+    sum.output_bytes = bytes;
+    p->j->r->n_forward += (uint64_t)(rows * layers) + 2;
+    return asc_estimate_program(p->j, &sum, p->most * (size_t)p->t);
 }
 
 /* ---- the method ---- */
@@ -360,9 +405,11 @@ static asc_status run(asc_job *j) {
     find_groups(&p);
     asc_scope_begin(ctx);
     ASC_TRY(asc_inner_begin(j, j->inner));
+    ASC_TRY(token_values(&p));
+    asc_exec_trim(
+        ctx); /* blocks as large as whole models need would stand beside what is held from here on */
     ASC_TRY(plan(&p));
     ASC_TRY(make_room(&p));
-    ASC_TRY(token_values(&p));
     for (size_t k = 0; k < n; k++) {
         p.answer = answers[k];
         p.sign = k == 0 ? 1.0 : -1.0;

@@ -107,6 +107,8 @@ const asc_method asc_method_conductance = {
     .needs_baseline = true,
     .needs_site = true,
     .complete = true,
+    .not_on_prompts =
+        "is about a site of a net; prompts have layers (with deep-lift or input-x-gradient) for that",
     .attribute = attribute,
     .price_rows = price_rows,
 };

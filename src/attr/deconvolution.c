@@ -24,6 +24,7 @@ const asc_method asc_method_deconvolution = {
              .differences =
                  "every ReLU op, in whatever form the net has it; other activations keep their slopes"},
     .by_gradient = true,
+    .not_on_prompts = "changes what ReLUs hand back, and language models have smooth activations",
     .attribute = attribute,
     .price_rows = asc_price_one_gradient,
 };

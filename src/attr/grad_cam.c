@@ -56,6 +56,7 @@ const asc_method asc_method_grad_cam = {
              "sites of one dimension give gradient times value for each channel summed, as Captum does"},
     .by_gradient = true,
     .needs_site = true,
+    .not_on_prompts = "needs the maps of a convolution",
     .attribute = attribute,
     .price_rows = asc_price_one_gradient,
 };

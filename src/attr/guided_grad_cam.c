@@ -183,6 +183,7 @@ const asc_method asc_method_guided_grad_cam = {
              .differences =
                  "an input that is no picture of the site's kind is an error, not an empty result"},
     .by_gradient = true,
+    .not_on_prompts = "needs the maps of a convolution",
     .attribute = attribute,
     .price_rows = price_rows,
 };

@@ -32,6 +32,7 @@ const asc_method asc_method_layer_activation = {
              .differences = "none"},
     .needs_site = true,
     .takes_integers = true,
+    .not_on_prompts = "hands out values, not scores",
     .attribute = attribute,
     .price_rows = price_rows,
 };

@@ -107,6 +107,7 @@ typedef struct asc_method {
     /* Sets r->scores and r->score_errors (per token) or, when it works on groups, the features' own; value,
      * baseline_value, counts, converged. NULL = nets only. */
     asc_status (*run)(asc_job *j);
+    const char *not_on_prompts; /* where run is NULL: why, behind "it "; NULL = no more is said */
     /* Evaluations it will need, for pricing: prompts run forwards only, and forwards with a backward pass. */
     void (*price)(const asc_job *j, double *n_forward, double *n_gradient);
     bool per_token; /* fills result.matrix when asked to */

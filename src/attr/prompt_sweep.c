@@ -238,6 +238,11 @@ static void publish(sweeps *s) {
     r->converged = true;
 }
 
+/* Under a bound, buffers that were kept for passes of one shape do not stand beside those of another. */
+static void make_way(asc_job *j) {
+    if (j->req->memory_bytes > 0 && j->estimate == NULL) asc_exec_trim(j->ctx);
+}
+
 asc_status asc_prompt_sweeps(asc_job *j, asc_prompt_rows kind, asc_rules *rules, size_t samples) {
     asc_ctx *ctx = j->ctx;
     sweeps s = {.j = j, .kind = kind, .samples = samples};
@@ -253,6 +258,7 @@ asc_status asc_prompt_sweeps(asc_job *j, asc_prompt_rows kind, asc_rules *rules,
     asc_scope_begin(ctx);
     ASC_TRY(asc_inner_begin(j, j->inner));
     if (j->estimate == NULL) ASC_TRY(make_ends(&s));
+    make_way(j);
     ASC_TRY(asc_sweep_batch(&w, samples, &batch));
     ASC_TRY(make_room(&s, batch));
     w.f = s.f;
@@ -260,8 +266,12 @@ asc_status asc_prompt_sweeps(asc_job *j, asc_prompt_rows kind, asc_rules *rules,
     w.parts = s.parts;
     if (j->estimate == NULL)
         ASC_TRY(find_spread(&s, kind == ASC_ROWS_NOISY && !(j->req->stdev > 0.0) ? 0.1 : j->req->stdev));
-    for (size_t done = 0; done < samples; done += batch)
-        ASC_TRY(one_batch(&s, &w, done, samples - done < batch ? samples - done : batch));
+    for (size_t done = 0; done < samples; done += batch) {
+        const size_t b = samples - done < batch ? samples - done : batch;
+        if (b < batch) make_way(j);
+        ASC_TRY(one_batch(&s, &w, done, b));
+    }
+    make_way(j);
     ASC_TRY(own_values(&s));
     publish(&s);
     if (samples > 1 || kind == ASC_ROWS_PATH || kind == ASC_ROWS_NOISY) {

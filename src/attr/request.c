@@ -25,8 +25,10 @@ static asc_status find_method(asc_job *j) {
     int found = asc_method_find(name);
     if (found >= 0) j->method = asc_methods[found];
     if (j->method != NULL && j->method->run == NULL) {
-        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s works on nets (ONNX files), not on prompts", name);
-        return asc_hint(j->ctx, "feature-ablation and integrated-gradients work on prompts");
+        const char *why = j->method->not_on_prompts;
+        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s works on nets (ONNX files), not on prompts%s%s", name,
+                 why != NULL ? ": it " : "", why != NULL ? why : "");
+        return asc_hint(j->ctx, "feature-ablation, integrated-gradients, deep-lift and lrp work on prompts");
     }
     if (j->method != NULL) {
         j->r->method = j->method->info.name;

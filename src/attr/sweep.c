@@ -484,7 +484,9 @@ asc_status asc_sweep_run(asc_sweep *s) {
         return asc_graph_take_error(asc_graph_of(j->ctx));
     const bool whole = j->m->kind == ASC_MODEL_ENCODER;
     if (whole) st = asc_sweep_whole(s);
-    for (size_t k = 0; st == ASC_OK && !whole && k < n; k++)
+    for (size_t k = 0; st == ASC_OK && !whole && k < n; k++) {
+        if (k > 0 && j->req->memory_bytes > 0) asc_exec_trim(j->ctx); /* its passes have another length */
         st = one_answer(s, &answers[k], k == 0 ? 1.0 : -1.0, (int64_t)p, x, s->by, false, NULL);
+    }
     return st == ASC_OK ? asc_progress(j->ctx, "blocks", (double)j->r->n_forward, 0.0) : st;
 }

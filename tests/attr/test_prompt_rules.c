@@ -111,7 +111,7 @@ static void on_the_processor(void **state) {
         q.samples = 5;
         q.layers = k % 6 == 5 || k % 6 == 1 ? "all" : NULL;
         assert_ok(exact, asc_explain(m, &q, &a));
-        q.memory_bytes = k % 2 == 0 ? 0 : (size_t)6 << 20; /* other batches */
+        q.memory_bytes = k % 2 == 0 ? 0 : (size_t)10 << 20; /* other batches */
         assert_ok(fast, asc_explain(n, &q, &b));
         double largest = 0.0;
         for (size_t i = 0; i < FIXTURE_P; i++) largest = fmax(largest, fabs(a->scores[i]));
@@ -224,6 +224,9 @@ static void refusals(void **state) {
     q.stdev = 0.0;
     q.memory_bytes = 1000;
     assert_int_equal(asc_explain(m, &q, &r), ASC_RESOURCE_EXHAUSTED);
+    q = fixture_request("guided-backprop");
+    assert_int_equal(asc_explain(m, &q, &r), ASC_UNIMPLEMENTED);
+    assert_non_null(strstr(asc_error_message(ctx), "ReLUs"));
     q = fixture_request("attention-rollout");
     q.versus_ids = fixture_versus;
     q.n_versus_ids = 1;
