@@ -20,6 +20,9 @@ static void price(asc_text *t, const asc_result *r, double tolerance, size_t map
                   "%.4g GFLOP, %.4g GB moved. ",
                   r->predicted_seconds, (unsigned long long)r->n_forward, (unsigned long long)r->n_backward,
                   r->n_prompt, r->flops / 1e9, r->predicted_bytes_moved / 1e9);
+    if (r->tokens_run > 0)
+        asc_text_addf(t, "Tokens: %llu of %llu (%.2f times saved). ", (unsigned long long)r->tokens_run,
+                      (unsigned long long)r->tokens_plain, (double)r->tokens_plain / (double)r->tokens_run);
     asc_text_addf(t, "Prompts at a time: %zu", r->prompts_per_pass);
     if (r->keep_every == 1) asc_text_adds(t, "; gradients block by block");
     if (r->keep_every > 1)

@@ -245,6 +245,10 @@ static void cost(asc_text *t, const asc_result *r) {
     if (r->n_forward_flat > 0)
         asc_text_addf(t, "; every %s by itself would take about %llu", asc_features_name(r->feature_kind),
                       (unsigned long long)r->n_forward_flat);
+    if (r->tokens_run > 0 && r->tokens_run < r->tokens_plain)
+        asc_text_addf(t, "; tokens computed %llu of %llu (%.2f times saved)",
+                      (unsigned long long)r->tokens_run, (unsigned long long)r->tokens_plain,
+                      (double)r->tokens_plain / (double)r->tokens_run);
 }
 
 static void put_banner(page *p) {

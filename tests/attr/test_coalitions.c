@@ -2,7 +2,9 @@
  * passes; and the values of the plain way within its error model. */
 #include "coalitions.h"
 #include "exec.h"
+#include "file.h"
 #include "harness.h"
+#include "json.h"
 #include "view.h"
 #include <math.h>
 
@@ -172,7 +174,141 @@ static void modes_and_outputs(void **st) {
     }
 }
 
+static size_t ids_of(const asc_json *list, int32_t *out) {
+    size_t n = asc_json_len(list);
+    assert_true(n > 0 && n <= MOST_TOKENS);
+    for (size_t i = 0; i < n; i++) out[i] = (int32_t)asc_json_int(asc_json_at(list, i), -1);
+    return n;
+}
+
+/* Rounding of a short model is below 1e-5 in f32, below 1e-12 in f64; rotary frequencies are f32 in torch. */
+static void check_masks(const asc_json *fixture, const char *device) {
+    asc_ctx *ctx = test_ctx(device, NULL);
+    asc_model *m;
+    asc_job j;
+    int32_t prompt[MOST_TOKENS], target[MOST_TOKENS];
+    char name[64];
+    const asc_view folder = asc_json_str(asc_json_get(fixture, "model"));
+    snprintf(name, sizeof name, ASC_VIEW_FMT, ASC_VIEW_ARG(folder));
+    const asc_json *cases = asc_json_get(fixture, "cases");
+    const asc_request q = {.struct_size = sizeof q,
+                           .features = ASC_FEATURES_TOKEN,
+                           .baseline = ASC_BASELINE_MASK,
+                           .prompt_ids = prompt,
+                           .n_prompt_ids = ids_of(asc_json_get(fixture, "prompt"), prompt),
+                           .target_ids = target,
+                           .n_target_ids = ids_of(asc_json_get(fixture, "target"), target),
+                           .per_token = true};
+    assert_ok(ctx, asc_model_open(ctx, test_data(name), NULL, &m));
+    assert_ok(ctx, asc_job_init(&j, m, &q));
+    assert_true(asc_json_len(cases) >= 5);
+    for (size_t c = 0; c < asc_json_len(cases); c++) {
+        const asc_json *hidden = asc_json_get(asc_json_at(cases, c), "hidden"),
+                       *want = asc_json_get(asc_json_at(cases, c), "values");
+        uint8_t present[MOST_TOKENS];
+        double got[MOST_VALUES];
+        memset(present, 1, sizeof present);
+        for (size_t i = 0; i < asc_json_len(hidden); i++)
+            present[asc_json_int(asc_json_at(hidden, i), 0)] = 0;
+        assert_ok(ctx, asc_job_coalition_values(&j, present, 1, got));
+        for (size_t k = 0; k < q.n_target_ids; k++) {
+            const double w = asc_json_num(asc_json_at(want, k), NAN);
+            if (!(fabs(got[1 + k] - w) <= 2e-5))
+                fail_msg("%s on %s, case %zu, token %zu: %.9g, not %.9g", name, device, c, k, got[1 + k], w);
+        }
+    }
+    asc_job_deinit(&j);
+    asc_model_close(m);
+    test_ctx_end(ctx);
+}
+
+/* Prompts with hidden tokens against an explicit attention mask (scripts/refs/mask_fixtures.py). */
+static void mask_as_in_torch(void **st) {
+    (void)st;
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    char *text;
+    size_t n;
+    asc_json *root;
+    assert_ok(ctx, asc_file_read(ctx, test_data("mask_values.json"), 1 << 20, &text, &n));
+    assert_ok(ctx, asc_json_parse(ctx, text, n, &root));
+    for (size_t i = 0; i < asc_json_len(root); i++) {
+        check_masks(asc_json_at(root, i), "cpu");
+        check_masks(asc_json_at(root, i), "reference");
+    }
+    asc_json_free(root);
+    asc_free(ctx, text);
+    test_ctx_end(ctx);
+}
+
+/* Small passes with a store, and two answers. */
+static asc_status small_passes(asc_ctx *ctx) {
+    static const int32_t ids[] = {5, 17, 30, 9, 31, 22, 5, 3, 8, 12, 4, 19}, target[] = {7, 6},
+                         versus[] = {3};
+    enum { N = sizeof ids / sizeof *ids };
+    const asc_request q = {.struct_size = sizeof q,
+                           .features = ASC_FEATURES_TOKEN,
+                           .prompt_ids = ids,
+                           .n_prompt_ids = N,
+                           .target_ids = target,
+                           .n_target_ids = 2,
+                           .versus_ids = versus,
+                           .n_versus_ids = 1};
+    asc_model *m = NULL;
+    asc_job j;
+    uint8_t present[3 * N];
+    double out[3];
+    memset(present, 1, sizeof present);
+    present[N + 3] = present[2 * N + 8] = 0;
+    asc_status st = asc_model_open(ctx, test_data("decoders/gpt2.gguf"), NULL, &m);
+    if (st == ASC_OK) {
+        st = asc_job_init(&j, m, &q);
+        j.most_tokens = 16;
+        if (st == ASC_OK) st = asc_job_coalition_values(&j, present, 3, out);
+        if (st == ASC_OK) assert_true(j.r->tokens_run > 16);
+        asc_job_deinit(&j);
+    }
+    asc_model_close(m);
+    return st;
+}
+
+static bool stop_second(void *self, const char *what, double done, double total) {
+    assert_true(strcmp(what, "tokens") != 0 || done <= total);
+    return strcmp(what, "tokens") != 0 || ++*(int *)self < 2;
+}
+
+/* One run with allocation fail_at failing, or stopped behind the first pass; how many allocations there were.
+ */
+static long attempt(long fail_at, bool stop) {
+    test_alloc a = {.fail_at = fail_at};
+    int seen = 0;
+    asc_ctx_options o = {.struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a, .n_threads = 1};
+    asc_ctx *ctx = NULL;
+    if (stop) {
+        o.progress = stop_second;
+        o.progress_self = &seen;
+    }
+    if (asc_ctx_create(&o, &ctx) == ASC_OK) {
+        const asc_status st = small_passes(ctx);
+        if (fail_at == 0) assert_int_equal(st, stop ? ASC_CANCELLED : ASC_OK);
+        if (fail_at > 0 && st != ASC_OK) assert_int_equal(st, ASC_RESOURCE_EXHAUSTED);
+        if (ctx->rt_destroy != NULL) ctx->rt_destroy(ctx);
+        ctx->rt_destroy = NULL;
+    }
+    asc_ctx_destroy(ctx);
+    if (a.live != 0) fail_msg("allocation %ld: %ld blocks leak", fail_at, a.live);
+    return a.count;
+}
+
+static void failures_are_clean(void **st) {
+    (void)st;
+    const long n = attempt(0, false), step = n / 120 + 1;
+    for (long k = 1; k <= n; k += step) attempt(k, false);
+    attempt(0, true);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(modes_and_outputs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(modes_and_outputs),
+                                       cmocka_unit_test(mask_as_in_torch),
+                                       cmocka_unit_test(failures_are_clean)};
     return cmocka_run_group_tests_name("coalitions", tests, NULL, NULL);
 }
