@@ -86,6 +86,25 @@ static void tensors(asc_text *t, const asc_inspect *f, bool all) {
     asc_text_adds(t, "\n");
 }
 
+/* What an encoder says of a text: its classes, or an embedding. */
+static void classes_part(asc_text *t, const asc_model *m) {
+    enum { SHOWN_CLASSES = 8 };
+    size_t n = asc_model_n_classes(m);
+    if (n == 0) {
+        asc_text_addf(t, "  a text encoder without classes: embeddings of %zu numbers (--similar-to)\n",
+                      asc_model_embedding_width(m));
+        return;
+    }
+    asc_text_addf(t, "  a text encoder with %zu class%s: ", n, n == 1 ? "" : "es");
+    for (size_t i = 0; i < n && i < SHOWN_CLASSES; i++) {
+        const char *name = asc_model_class_name(m, i);
+        if (i > 0) asc_text_adds(t, ", ");
+        asc_text_shown(t, (asc_view){name, strlen(name)}, 40);
+    }
+    if (n > SHOWN_CLASSES) asc_text_addf(t, " and %zu more", n - SHOWN_CLASSES);
+    asc_text_adds(t, "\n");
+}
+
 static void model_part(asc_text *t, const asc_model *m, bool all) {
     asc_model_info i = asc_model_get_info(m);
     char site[96];
@@ -93,13 +112,16 @@ static void model_part(asc_text *t, const asc_model *m, bool all) {
     asc_text_addf(
         t,
         "\nModel\n  %lld layers, width %lld, %lld heads (%lld for keys and values) of %lld, MLP %lld\n"
-        "  vocabulary %lld, context %lld tokens, %.1f million parameters (%.1f without embedding and head)\n"
-        "  %s head; %s\n",
+        "  vocabulary %lld, context %lld tokens, %.1f million parameters (%.1f without embedding and head)\n",
         (long long)i.n_layers, (long long)i.d_model, (long long)i.n_heads, (long long)i.n_kv_heads,
         (long long)i.head_dim, (long long)i.d_ff, (long long)i.n_vocab, (long long)i.context_length,
-        (double)i.n_params / 1e6, (double)i.n_params_blocks / 1e6, i.tied_head ? "tied" : "own",
-        i.scale_free ? "RMS norms without biases: the zero baseline has no meaning here"
-                     : "has biases: the zero baseline has a meaning");
+        (double)i.n_params / 1e6, (double)i.n_params_blocks / 1e6);
+    if (i.encoder)
+        classes_part(t, m);
+    else
+        asc_text_addf(t, "  %s head; %s\n", i.tied_head ? "tied" : "own",
+                      i.scale_free ? "RMS norms without biases: the zero baseline has no meaning here"
+                                   : "has biases: the zero baseline has a meaning");
     for (size_t a = 0; a < i.n_adapters; a++) {
         asc_text_adds(t, "  adapter ");
         asc_text_shown(t, (asc_view){i.adapters[a].path, strlen(i.adapters[a].path)}, 70);
@@ -112,10 +134,12 @@ static void model_part(asc_text *t, const asc_model *m, bool all) {
     double copy = 4.0 * (double)i.n_params;
     asc_text_addf(t,
                   "\nMemory\n  the file, mapped: %.1f MB; an f32 copy of the weights (--weights expanded): "
-                  "%.1f MB more\n"
-                  "  keys and values: %.1f kB a token; intermediate values: bounded by --memory (400M)\n",
-                  (double)i.file_bytes / 1e6, copy / 1e6,
-                  2 * 4e-3 * (double)i.n_layers * (double)i.n_kv_heads * (double)i.head_dim);
+                  "%.1f MB more\n  ",
+                  (double)i.file_bytes / 1e6, copy / 1e6);
+    if (!i.encoder)
+        asc_text_addf(t, "keys and values: %.1f kB a token; ",
+                      2 * 4e-3 * (double)i.n_layers * (double)i.n_kv_heads * (double)i.head_dim);
+    asc_text_adds(t, "intermediate values: bounded by --memory (400M)\n");
     while (asc_model_site(m, n, site, sizeof site)) n++;
     asc_text_addf(t, "\nSites (%zu; for --site)\n", n);
     for (size_t s = 0; s < n && (all || s < SHOWN_SITES); s++) {

@@ -75,7 +75,11 @@ static void text(cli *c, const asc_net *net, const asc_net_survey *s) {
     bool all = cli_has(c, OPT_ALL);
     asc_text_adds(t, "File ");
     asc_text_shown(t, view(c->operand[0]), 80);
-    asc_text_addf(t, "\n  ONNX, opset %d\n\nInputs (N: examples; ?: any size)\n", s->opset);
+    if (s->opset > 0)
+        asc_text_addf(t, "\n  ONNX, opset %d\n", s->opset);
+    else
+        asc_text_adds(t, "\n  image classifier, from its folder\n");
+    asc_text_adds(t, "\nInputs (N: examples; ?: any size)\n");
     for (size_t i = 0; i < asc_net_n_inputs(net); i++) port_line(t, asc_net_input(net, i));
     asc_text_adds(t, "\nOutputs\n");
     for (size_t i = 0; i < asc_net_n_outputs(net); i++) port_line(t, asc_net_output(net, i));
