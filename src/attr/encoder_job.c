@@ -296,6 +296,22 @@ done:
     return st;
 }
 
+/* What is explained, in words: the class, of a token head with the token's text. */
+static asc_status name_target(asc_job *j) {
+    asc_result *r = j->r;
+    size_t i = j->encoder->token;
+    asc_strbuf b;
+    if (j->m->encoder->cfg.head != ASC_HEAD_TOKENS || j->encoder->similar != NULL || i >= r->n_prompt)
+        return copy_text(j, asc_view_of(r->label), &r->target);
+    asc_strbuf_init(&b, j->ctx);
+    asc_strbuf_addf(&b, "%s of ", r->label);
+    asc_strbuf_add(&b, r->prompt + r->token_start[i], r->token_end[i] - r->token_start[i]);
+    asc_status st = asc_strbuf_status(&b);
+    if (st == ASC_OK) st = copy_text(j, asc_strbuf_view(&b), &r->target);
+    asc_strbuf_deinit(&b);
+    return st;
+}
+
 asc_status asc_encoder_targets(asc_job *j) {
     asc_result *r = j->r;
     asc_status st = ASC_OK;
@@ -305,7 +321,7 @@ asc_status asc_encoder_targets(asc_job *j) {
     ASC_TRY(copy_text(j, j->req->second.ptr != NULL ? j->req->second : asc_view_of(""), &r->second));
     ASC_TRY(prompt_types(j));
     ASC_TRY(j->req->output == ASC_OUTPUT_SIMILARITY ? similarity_target(j) : class_targets(j));
-    ASC_TRY(copy_text(j, asc_view_of(r->label), &r->target));
+    ASC_TRY(name_target(j));
     ASC_TRY(copy_text(j, asc_view_of(r->versus_label), &r->versus));
     r->target_len = strlen(r->target);
     r->versus_len = strlen(r->versus);
