@@ -126,7 +126,8 @@ const asc_method asc_method_feature_ablation = {
              "Zeiler and Fergus, Visualizing and Understanding Convolutional Networks, ECCV 2014 (occlusion)",
          .axioms = "dummy (a feature that changes nothing scores 0); the scores need not add up to the total",
          .cost = "n features + 2 forward passes (nets: + 1)",
-         .options = "features, baseline (remove, eos, pad, token:ID), output; nets: baselines, masks, at",
+         .options =
+             "features, baseline (remove, mask, eos, pad, token:ID), output; nets: baselines, masks, at",
          .differences =
              "removes tokens by default where Captum replaces them; --baseline token:ID is Captum's way. "
              "Nets: several explained numbers keep their dimension; groups absent from every mask cost "

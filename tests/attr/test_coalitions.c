@@ -100,7 +100,7 @@ static void check_bits(setup *s, const char *what) {
     assert_true(run < plain);
     for (int k = 0; k < 3;
          k++) { /* passes of few tokens, with keys and values kept; every prompt by itself */
-        run_all(s, k < 2 ? 16 << k : 0, k == 2, other, &again, &ignored);
+        run_all(s, k < 2 ? (size_t)16 << k : 0, k == 2, other, &again, &ignored);
         if (memcmp(all, other, bytes) != 0) fail_msg("%s: other bits in way %d", what, k);
         if (k < 2) assert_int_equal(run, again);
         assert_int_equal(plain, ignored);
