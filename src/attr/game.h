@@ -49,8 +49,10 @@ void asc_prompt_game_end(asc_prompt_game *p);
 /* The same for scores that are worked out elsewhere: n_out numbers, scores and errors [n_out, features]. */
 void asc_job_publish(asc_job *j, size_t n_out, const double *full, const double *empty, const double *scores,
                      const double *errors);
-/* request.samples, or so many; with a tolerance more, up to which it is tried to reach. */
-size_t asc_job_samples(const asc_job *j, size_t usual);
+/* request.samples, or so many; with a tolerance more, up to which it is tried to reach. A sample is so many
+ * sets.
+ */
+size_t asc_job_samples(const asc_job *j, size_t usual, size_t sets);
 
 /* Uniform in [0, 1) of draw `index` in `stream`. */
 double asc_game_uniform(const asc_game *g, uint64_t stream, uint64_t index);

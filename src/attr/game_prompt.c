@@ -7,14 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-/* With a tolerance and no number of samples: as many times the usual number are tried. */
-enum { TRIES = 40 };
+/* With a tolerance and no number of samples: as many times the usual number are tried, up to so many sets
+ * (which bounds the memory for them on long texts). */
+enum { TRIES = 40, MOST_SETS = 1 << 15 };
 
-size_t asc_job_samples(const asc_job *j, size_t usual) {
-    size_t most;
+size_t asc_job_samples(const asc_job *j, size_t usual, size_t sets) {
+    size_t most, room = MOST_SETS / (sets > 0 ? sets : 1);
     if (j->req->samples > 0) return j->req->samples;
-    if (!(j->req->tolerance > 0.0)) return usual;
-    return asc_mul_size(usual, TRIES, &most) ? most : usual;
+    if (!(j->req->tolerance > 0.0) || room <= usual || !asc_mul_size(usual, TRIES, &most)) return usual;
+    return most < room ? most : room;
 }
 
 double asc_game_uniform(const asc_game *g, uint64_t stream, uint64_t index) {

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_LEVELS = 4, DRY_SAMPLES = 4, MOST_SAMPLES = 1000 };
+enum { MOST_LEVELS = 4, DRY_SAMPLES = 4, LEAST_SAMPLES = 25, MOST_SAMPLES = 1000, MOST_SETS = 1 << 15 };
 static const double REFINE = 0.1, TOLERANCE = 0.1;
 
 /* Features [first, last) of the request as one player. */
@@ -166,12 +166,15 @@ static asc_status run_cuts(tree *t, asc_prompt_game *p) {
     g->noise = job_noise;
     g->note = ignore;
     g->captum = false;
-    g->samples = q->samples > 0 ? q->samples : g->dry ? DRY_SAMPLES : MOST_SAMPLES;
     for (bool looking = true;;) {
         bool whole = true;
         for (size_t i = 0; i < t->n; i++) whole = whole && !divisible(t, t->pieces[i]);
         looking = looking && !whole;
         g->m = t->n;
+        g->samples = MOST_SETS / t->n < MOST_SAMPLES ? MOST_SETS / t->n : MOST_SAMPLES;
+        if (g->samples < LEAST_SAMPLES) g->samples = LEAST_SAMPLES;
+        if (q->samples > 0) g->samples = q->samples;
+        if (q->samples == 0 && g->dry) g->samples = DRY_SAMPLES;
         g->tolerance = looking ? fmax(share, last) : last;
         g->drawn = 0;
         g->stochastic = true;

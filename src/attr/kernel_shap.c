@@ -342,7 +342,7 @@ static void price_rows(const asc_task *t, double *n_forward, double *n_gradient)
 /* As many sets as shapley-value-sampling runs by default; Captum's 25 leave most prompts undetermined. */
 static size_t prompt_samples(const asc_job *j) {
     enum { CAPTUMS = 25, SETS_A_FEATURE = 25 };
-    return asc_job_samples(j, j->req->compat_captum ? CAPTUMS : SETS_A_FEATURE * j->n_groups);
+    return asc_job_samples(j, j->req->compat_captum ? CAPTUMS : SETS_A_FEATURE * j->n_groups, 1);
 }
 
 static asc_status run(asc_job *job) {

@@ -225,7 +225,7 @@ static void price_rows(const asc_task *t, double *n_forward, double *n_gradient)
 static size_t prompt_samples(const asc_job *j) {
     enum { CAPTUMS = 25, FEWEST = 100, SETS_A_FEATURE = 10 };
     size_t own = SETS_A_FEATURE * j->n_groups;
-    return asc_job_samples(j, j->req->compat_captum ? CAPTUMS : own > FEWEST ? own : FEWEST);
+    return asc_job_samples(j, j->req->compat_captum ? CAPTUMS : own > FEWEST ? own : FEWEST, 1);
 }
 
 static asc_status run(asc_job *job) {

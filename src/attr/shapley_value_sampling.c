@@ -349,7 +349,7 @@ done:
 }
 
 static size_t prompt_orders(const asc_job *j) {
-    return asc_job_samples(j, asc_method_shapley_value_sampling.samples);
+    return asc_job_samples(j, asc_method_shapley_value_sampling.samples, j->n_groups);
 }
 
 /* With a tolerance fewer may do. */
@@ -406,7 +406,8 @@ const asc_method asc_method_shapley_value_sampling = {
          .axioms = "completeness, dummy; symmetry, linearity in expectation; additive functions exactly",
          .cost =
              "samples x (n features - 1) + 2 forward passes (2^M + 1 for M features if that is fewer: exact)",
-         .options = "samples (default 25; prompts: with a tolerance up to 1000), tolerance, seed, baseline "
+         .options = "samples (default 25; prompts: with a tolerance up to 1000, of 32,768 sets together), "
+                    "tolerance, seed, baseline "
                     "(remove, mask, "
                     "eos, pad, token:ID); nets: baselines (also many rows: a mean over them), masks, at",
          .differences =
