@@ -48,7 +48,7 @@ static void test_bad_files(void **state) {
     static const char *const cases[][2] = {
         {"$A explain none.gguf --prompt a", "none.gguf"},
         {": >empty.gguf; $A explain empty.gguf --prompt a", "is empty"},
-        {"$A explain . --prompt a", "is a directory"},
+        {"$A explain . --prompt a", "has no config.json"},
         {"head -c 1000 $L >cut.gguf; $A explain cut.gguf --prompt a", "cut.gguf"},
         {"head -c -100 $L >cut2.gguf; $A explain cut2.gguf --prompt a", "cut2.gguf"},
         {"head -c 5000 /dev/zero >zero.gguf; $A explain zero.gguf --prompt a", "not a GGUF"},
