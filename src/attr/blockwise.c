@@ -160,6 +160,16 @@ static asc_status head(walk *w, way *v, double sign) {
     return st;
 }
 
+/* The gradients of both answers at an inner value of the prompt's tokens, which those are equal in. */
+static void sum_of_ways(const walk *w, asc_tensor **g, asc_tensor **at) {
+    asc_ctx *ctx = w->j->ctx;
+    int64_t p = w->x->shape.dims[1];
+    if (w->n_ways < 2) return;
+    if ((*g)->poison == ASC_OK && (*g)->shape.dims[1] > p) *g = asc_slice(ctx, *g, 1, 0, p);
+    if ((*at)->poison == ASC_OK && (*at)->shape.dims[1] > p) *at = asc_slice(ctx, *at, 1, 0, p);
+    if (w->out_g.t != NULL) *g = asc_add(ctx, w->out_g.t, *g);
+}
+
 /* Runs block l again, and the gradient through it. */
 static asc_status backward(walk *w, way *v, int64_t l) {
     asc_job *j = w->j;
@@ -179,6 +189,7 @@ static asc_status backward(walk *w, way *v, int64_t l) {
     asc_tensor *y = record(w, v, l, v->in[l].t, &c), *g = NULL, *at = ends ? c.value : v->in[l].t;
     if (at == NULL) at = v->in[l].t; /* only after an error, which finish returns */
     asc_grad(ctx, y, v->g.t, &at, 1, &g);
+    if (ends) sum_of_ways(w, &g, &at);
     asc_tensor *ts[2] = {g, at};
     held *to[2] = {ends ? &w->out_g : &v->g, &w->out_act};
     bool memo = is_middle(w, l) && !ends;
@@ -193,17 +204,26 @@ static asc_status backward(walk *w, way *v, int64_t l) {
 static asc_status root(walk *w) {
     asc_job *j = w->j;
     asc_ctx *ctx = j->ctx;
-    catcher c = {.site = j->site, .layer = j->site_layer};
-    asc_tensor *y[2], *seed[2], *g = NULL;
+    asc_tensor *y[2], *seed[2], *at[2], *g[2] = {NULL, NULL};
     asc_scope_begin(ctx);
     for (size_t k = 0; k < w->n_ways; k++) {
+        catcher c = {.site = j->site, .layer = j->site_layer};
         y[k] = record(w, &w->ways[k], 0, entry(w, &w->ways[k]), &c);
         seed[k] = w->ways[k].g.t;
+        at[k] = w->at_site && c.value != NULL ? c.value : w->x;
     }
-    asc_tensor *at = w->at_site && c.value != NULL ? c.value : w->x;
+    const size_t n_at = w->at_site ? w->n_ways : 1; /* both begin with the same embeddings */
     asc_grad(ctx, w->n_ways == 1 ? y[0] : asc_concat(ctx, y, 2, 1),
-             w->n_ways == 1 ? seed[0] : asc_concat(ctx, seed, 2, 1), &at, 1, &g);
-    asc_tensor *ts[2] = {g, at};
+             w->n_ways == 1 ? seed[0] : asc_concat(ctx, seed, 2, 1), at, n_at, g);
+    if (n_at == 2) {
+        int64_t p = w->x->shape.dims[1];
+        for (int k = 0; k < 2; k++) {
+            if (g[k]->poison == ASC_OK && g[k]->shape.dims[1] > p) g[k] = asc_slice(ctx, g[k], 1, 0, p);
+            if (at[k]->poison == ASC_OK && at[k]->shape.dims[1] > p) at[k] = asc_slice(ctx, at[k], 1, 0, p);
+        }
+        g[0] = asc_add(ctx, g[0], g[1]);
+    }
+    asc_tensor *ts[2] = {g[0], at[0]};
     held *to[2] = {&w->out_g, &w->out_act};
     return finish(w, ASC_OK, ts, to, 2, NULL);
 }

@@ -63,10 +63,6 @@ static asc_status find_site(asc_job *j) {
                  "%.60s has only what the target is made of, not one row per token", s);
         return asc_hint(j->ctx, "use blocks.%lld.out", (long long)j->m->info.n_layers - 1);
     }
-    if (j->r->n_versus > 0 && j->encoder == NULL) { /* of an encoder, both are of one pass */
-        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "a site cannot be combined with a contrast");
-        return asc_hint(j->ctx, "explain the two targets one after the other");
-    }
     return ASC_OK;
 }
 

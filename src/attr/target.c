@@ -224,10 +224,40 @@ static asc_tensor *catch_site(void *self, asc_decoder_site site, int64_t layer, 
     return value;
 }
 
+/* The first n tokens of a value [B,T,D]. */
+static asc_tensor *first_tokens(asc_ctx *ctx, asc_tensor *v, int64_t n) {
+    return v->poison != ASC_OK || v->shape.dims[1] == n ? v : asc_slice(ctx, v, 1, 0, n);
+}
+
+/* A contrast at an inner value: the two answers' passes have it each, equal in the prompt's tokens of a
+ * causal model. There their gradients add up, the contrast's with its sign. */
+static asc_tensor *contrast_at_site(asc_job *j, asc_tensor *x, asc_tensor **grad, asc_tensor **act) {
+    asc_ctx *ctx = j->ctx;
+    asc_answer answers[2];
+    asc_tensor *y[2], *at[2], *g[2];
+    asc_job_answers(j, answers);
+    for (int k = 0; k < 2; k++) {
+        catcher c = {.site = j->site, .layer = j->site_layer};
+        y[k] = score_of(j, x, &answers[k], catch_site, &c);
+        at[k] = c.value != NULL ? c.value : x;
+    }
+    asc_tensor *diff = asc_sub(ctx, y[0], y[1]);
+    *act = first_tokens(ctx, at[0], x->shape.dims[1]);
+    if (grad == NULL) return diff;
+    *grad = diff;
+    if (asc_tensor_poisoned(diff)) return diff;
+    asc_grad(ctx, diff, asc_full(ctx, diff->shape, 1.0), at, 2, g);
+    for (int k = 0; k < 2; k++) g[k] = first_tokens(ctx, g[k], x->shape.dims[1]);
+    *grad = asc_add(ctx, g[0], g[1]);
+    return diff;
+}
+
 asc_tensor *asc_record_scalar(asc_job *j, asc_tensor *x, asc_tensor **grad, asc_tensor **act) {
     asc_ctx *ctx = j->ctx;
     catcher c = {.site = j->site, .layer = j->site_layer};
     bool at_embed = j->site == ASC_SITE_EMBED;
+    if (!at_embed && j->encoder == NULL && j->r->n_versus > 0 && x->poison == ASC_OK)
+        return contrast_at_site(j, x, grad, act);
     asc_tensor *y = asc_job_scalar(j, x, at_embed ? NULL : catch_site, &c);
     *act = at_embed || c.value == NULL ? x : c.value; /* NULL: only after an error, which the run returns */
     if (grad == NULL) return y;

@@ -67,7 +67,7 @@ static void same_bytes(void **state) {
         asc_ctx *ctx = test_ctx(k == 8 ? "reference" : "cpu", modes[k / 3]);
         asc_model *m = NULL;
         assert_ok(ctx, asc_model_open(ctx, test_data(zoo[k % 3]), NULL, &m));
-        for (int variant = 0; variant < 6; variant++) {
+        for (int variant = 0; variant < 8; variant++) {
             asc_request q = {.struct_size = sizeof q,
                              .method = "saliency",
                              .prompt_ids = ids,
@@ -76,12 +76,12 @@ static void same_bytes(void **state) {
                              .n_target_ids = variant % 3 == 0 ? 1 : 3,
                              .features = ASC_FEATURES_TOKEN,
                              .output = variant == 2 ? ASC_OUTPUT_PROB : ASC_OUTPUT_LOGPROB};
-            if (variant == 3 || variant == 1) {
+            if (variant == 3 || variant == 1 || variant > 5) {
                 q.versus_ids = other;
                 q.n_versus_ids = variant == 3 ? 1 : 2;
             }
-            if (variant == 4) q.site = "blocks.1.mlp.in";
-            if (variant == 5) q.site = "blocks.0.attn.out";
+            if (variant == 4 || variant == 6) q.site = "blocks.1.mlp.in";
+            if (variant == 5 || variant == 7) q.site = "blocks.0.attn.out";
             compare(ctx, m, &q);
         }
         asc_model_close(m);

@@ -160,6 +160,43 @@ static void rows_are_spans_of_one_token(void **state) {
     }
 }
 
+/* Gradients of a difference are the difference of gradients; the answers have one, two and four tokens. */
+static void contrasts_at_sites(void **state) {
+    (void)state;
+    static const char *const sites[] = {NULL, "blocks.0.attn.in", "blocks.0.out", "blocks.1.mlp.out"};
+    static const int32_t versus[] = {7, 12};
+    for (size_t z = 0; z < 3; z++) {
+        asc_ctx *ctx = test_ctx("reference", NULL);
+        asc_model *m = NULL;
+        assert_ok(ctx, asc_model_open(ctx, test_data(zoo[z]), NULL, &m));
+        for (size_t s = 0; s < 8; s++) {
+            asc_request q = request();
+            asc_result *both = NULL, *one = NULL, *other = NULL;
+            q.method = "input-x-gradient";
+            q.site = sites[s / 2];
+            q.versus_ids = versus;
+            q.n_versus_ids = 1 + s % 2;
+            assert_ok(ctx, asc_explain(m, &q, &both));
+            q.versus_ids = NULL;
+            q.n_versus_ids = 0;
+            assert_ok(ctx, asc_explain(m, &q, &one));
+            q.target_ids = versus;
+            q.n_target_ids = 1 + s % 2;
+            assert_ok(ctx, asc_explain(m, &q, &other));
+            assert_true(fabs(both->value - (one->value - other->value)) < 1e-9);
+            for (size_t i = 0; i < N; i++)
+                assert_true(
+                    fabs(both->features[i].score - (one->features[i].score - other->features[i].score)) <
+                    1e-9 * (largest_of(one) + largest_of(other)));
+            asc_result_destroy(ctx, both);
+            asc_result_destroy(ctx, one);
+            asc_result_destroy(ctx, other);
+        }
+        asc_model_close(m);
+        test_ctx_end(ctx);
+    }
+}
+
 static void spans_leave_the_rest_out(void **state) {
     (void)state;
     for (size_t z = 0; z < 3; z++) {
@@ -317,6 +354,7 @@ static void a_span_of_text_is_widened_to_tokens(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(ablation_of_each_answer_token),
                                        cmocka_unit_test(rows_are_spans_of_one_token),
+                                       cmocka_unit_test(contrasts_at_sites),
                                        cmocka_unit_test(spans_leave_the_rest_out),
                                        cmocka_unit_test(divergence_of_the_next_token),
                                        cmocka_unit_test(odd_questions_are_refused),

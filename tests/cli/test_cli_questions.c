@@ -4,11 +4,10 @@
 
 static void questions(void **state) {
     program *p = *state;
-    const char *const good[] = {"--target ' of the' --per-token",
-                                "--target ' of the' --span 0:1 --method saliency", "--output kl",
-                                "--target ' of the' --per-token --method input-x-gradient",
-                                "--target ' of the' --per-token --method integrated-gradients --rule "
-                                "riemann-middle --steps 3"};
+    const char *const good[] = {
+        "--target ' of the' --per-token", "--target ' of the' --span 0:1 --method saliency", "--output kl",
+        "--target ' of the' --per-token --method input-x-gradient",
+        "--target ' of' --per-token --method integrated-gradients --rule riemann-middle"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         char line[512];
         snprintf(line, sizeof line,
