@@ -1,0 +1,152 @@
+/* test_decoder_keys.c - metadata keys that change what a decoder computes: those that are not known are
+ * refused by name, those that say "not used" are not, and those that are known are obeyed or refused when
+ * they make no sense. A key is put in front of a small file's own. */
+#include "file.h"
+#include "gguf.h"
+#include "harness.h"
+#include "model.h"
+
+typedef struct entry {
+    const char *key;
+    asc_gguf_type type;
+    double v;
+    const char *text;
+    int n; /* an array of n entries of v */
+} entry;
+
+static void put(unsigned char **at, const void *p, size_t n) {
+    memcpy(*at, p, n);
+    *at += n;
+}
+
+static void put_u64(unsigned char **at, uint64_t v) { put(at, &v, 8); }
+
+static void put_string(unsigned char **at, const char *s, size_t n) {
+    put_u64(at, n);
+    put(at, s, n);
+}
+
+static void put_value(unsigned char **at, const entry *e) {
+    if (e->type == ASC_GGUF_U32) put(at, &(uint32_t){(uint32_t)e->v}, 4);
+    if (e->type == ASC_GGUF_F32) put(at, &(float){(float)e->v}, 4);
+    if (e->type == ASC_GGUF_BOOL) put(at, &(unsigned char){e->v > 0.0}, 1);
+    if (e->type == ASC_GGUF_STRING) put_string(at, e->text, strlen(e->text));
+}
+
+/* The file with this entry, and a string behind it that fills up to the alignment, before its own entries. */
+static void write_with(asc_ctx *ctx, const char *from, const char *to, const entry *e) {
+    char *data;
+    size_t n;
+    unsigned char added[1024], *at = added;
+    uint64_t count;
+    assert_ok(ctx, asc_file_read(ctx, test_data(from), 1 << 24, &data, &n));
+    put_string(&at, e->key, strlen(e->key));
+    uint32_t type = e->n > 0 ? ASC_GGUF_ARRAY : (uint32_t)e->type;
+    put(&at, &type, 4);
+    if (e->n > 0) {
+        put(&at, &(uint32_t){(uint32_t)e->type}, 4);
+        put_u64(&at, (uint64_t)e->n);
+    }
+    for (int i = 0; i < (e->n > 0 ? e->n : 1); i++) put_value(&at, e);
+    static const char filler[] = "general.filler", blanks[] = "                                ";
+    const size_t used = (size_t)(at - added) + 8 + sizeof filler - 1 + 4 + 8;
+    put_string(&at, filler, sizeof filler - 1);
+    put(&at, &(uint32_t){ASC_GGUF_STRING}, 4);
+    put_string(&at, blanks, (32 - used % 32) % 32);
+    const size_t more = (size_t)(at - added);
+    assert_int_equal(more % 32, 0);
+    char *all = calloc(n + more, 1);
+    memcpy(all, data, 24);
+    memcpy(&count, data + 16, 8);
+    count += 2;
+    memcpy(all + 16, &count, 8);
+    memcpy(all + 24, added, more);
+    memcpy(all + 24 + more, data + 24, n - 24);
+    assert_ok(ctx, asc_file_write(ctx, to, all, n + more));
+    free(all);
+    asc_free(ctx, data);
+}
+
+#define U(k, x)                                                                                              \
+    { k, ASC_GGUF_U32, x, NULL, 0 }
+#define F(k, x)                                                                                              \
+    { k, ASC_GGUF_F32, x, NULL, 0 }
+#define B(k, x)                                                                                              \
+    { k, ASC_GGUF_BOOL, x, NULL, 0 }
+#define S(k, x)                                                                                              \
+    { k, ASC_GGUF_STRING, 0, x, 0 }
+#define A(k, t, x, n)                                                                                        \
+    { k, t, x, NULL, n }
+#define MIX "decoders/mixtral.gguf"
+
+static const struct {
+    const char *file;
+    entry e;
+    asc_status want;
+    const char *says;
+} cases[] = {
+    {MIX, F("llama.attention.clamp_kqv", 8.0), ASC_UNIMPLEMENTED, "clamp_kqv"},
+    {MIX, F("llama.attention.clamp_kqv", 0.0), ASC_OK, ""},
+    {MIX, F("llama.attention.max_alibi_bias", 8.0), ASC_UNIMPLEMENTED, "max_alibi_bias"},
+    {MIX, F("llama.attention.temperature_scale", 0.1), ASC_UNIMPLEMENTED, "temperature_scale"},
+    {MIX, F("llama.attention.output_scale", 0.5), ASC_UNIMPLEMENTED, "output_scale"},
+    {MIX, U("llama.expert_shared_count", 1), ASC_UNIMPLEMENTED, "expert_shared_count"},
+    {MIX, U("llama.expert_group_count", 4), ASC_UNIMPLEMENTED, "expert_group_count"},
+    {MIX, U("llama.expert_group_count", 1), ASC_OK, ""},
+    {MIX, U("llama.expert_gating_func", 2), ASC_UNIMPLEMENTED, "expert_gating_func"},
+    {MIX, U("llama.expert_gating_func", 1), ASC_OK, ""},
+    {MIX, F("llama.expert_weights_scale", 2.5), ASC_UNIMPLEMENTED, "expert_weights_scale"},
+    {MIX, F("llama.expert_weights_scale", 1.0), ASC_OK, ""},
+    {MIX, F("llama.router_logit_softcapping", 30.0), ASC_UNIMPLEMENTED, "router_logit_softcapping"},
+    {MIX, U("llama.nextn_predict_layers", 1), ASC_UNIMPLEMENTED, "nextn_predict_layers"},
+    {MIX, F("llama.rope.scaling.yarn_log_multiplier", 0.1), ASC_UNIMPLEMENTED, "yarn_log_multiplier"},
+    {MIX, A("llama.attention.clamp_kqv", ASC_GGUF_F32, 0.0, 2), ASC_UNIMPLEMENTED, "clamp_kqv"},
+    {MIX, B("llama.attention.causal", 0), ASC_UNIMPLEMENTED, "attention.causal"},
+    {MIX, B("llama.attention.causal", 1), ASC_OK, ""},
+    {MIX, S("llama.rope.scaling.type", "dynamic"), ASC_UNIMPLEMENTED, "'dynamic'"},
+    {MIX, S("llama.rope.scaling.type", "linear"), ASC_OK, ""},
+    {MIX, F("llama.attention.scale", -1.0), ASC_INVALID_ARGUMENT, "attention.scale"},
+    {MIX, F("llama.attention.scale", 0.5), ASC_OK, ""},
+    {MIX, F("llama.embedding_scale", 1e30), ASC_INVALID_ARGUMENT, "embedding_scale"},
+    {MIX, U("llama.expert_feed_forward_length", 12), ASC_INVALID_ARGUMENT, "ffn_gate_exps"},
+    {MIX, U("llama.expert_feed_forward_length", 0), ASC_INVALID_ARGUMENT, "expert_feed_forward_length"},
+    {MIX, U("llama.leading_dense_block_count", 1), ASC_INVALID_ARGUMENT, "ffn_up.weight is missing"},
+    {MIX, U("llama.attention.sliding_window", 3), ASC_OK, ""},
+    {MIX, A("llama.attention.sliding_window_pattern", ASC_GGUF_BOOL, 1, 1), ASC_INVALID_ARGUMENT,
+     "1 entries"},
+    {MIX, A("llama.attention.sliding_window_pattern", ASC_GGUF_BOOL, 1, 2), ASC_OK, ""},
+    {MIX, S("llama.attention.sliding_window_pattern", "LLG"), ASC_INVALID_ARGUMENT, "sliding_window_pattern"},
+    {"decoders/granite.gguf", U("granite.expert_count", 2), ASC_NOT_FOUND, "expert_used_count"},
+    {"decoders/gptneox.gguf", U("gptneox.attention.head_count_kv", 2), ASC_INVALID_ARGUMENT, "attn_qkv"},
+    {"decoders/gemma3.gguf", F("gemma3.rope.freq_base_swa", 0.5), ASC_INVALID_ARGUMENT, "freq_base_swa"},
+    {"decoders/gemma3.gguf", F("gemma3.rope.freq_base_swa", 5000.0), ASC_OK, ""},
+    {"decoders/gemma3.gguf", F("gemma3.final_logit_softcapping", 5.0), ASC_OK, ""},
+};
+
+static void keys(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("reference", NULL);
+    static const int32_t ids[] = {5, 6, 7, 8, 9, 3, 4};
+    char path[64];
+    snprintf(path, sizeof path, "decoder-keys-%d.gguf", (int)sizeof cases);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        asc_model *m = NULL;
+        float out[64];
+        write_with(ctx, cases[i].file, path, &cases[i].e);
+        asc_error_clear(ctx);
+        asc_status st = asc_model_open(ctx, path, NULL, &m);
+        if (st != cases[i].want || (st != ASC_OK && (strstr(asc_error_message(ctx), cases[i].says) == NULL ||
+                                                     asc_error_hint(ctx)[0] == '\0')))
+            fail_msg("%s: %s: '%s', hint '%s'", cases[i].e.key, asc_status_name(st), asc_error_message(ctx),
+                     asc_error_hint(ctx));
+        if (st == ASC_OK) assert_ok(ctx, asc_model_logits(m, ids, 7, 1, out));
+        asc_model_close(m);
+    }
+    remove(path);
+    test_ctx_end(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(keys)};
+    return cmocka_run_group_tests_name("decoder_keys", tests, NULL, NULL);
+}
