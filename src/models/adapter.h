@@ -55,5 +55,10 @@ ASC_MUST_USE asc_status asc_lora_copy(asc_lora_set *s, asc_view source, asc_dtyp
 /* adapter_peft.c, adapter_gguf.c: adapter i of the list. */
 ASC_MUST_USE asc_status asc_lora_read_peft(asc_lora_set *s, size_t i, const asc_lora_base *base);
 ASC_MUST_USE asc_status asc_lora_read_gguf(asc_lora_set *s, size_t i, const asc_lora_base *base);
+/* The same for what the files hold. */
+ASC_MUST_USE asc_status asc_lora_parse_peft(asc_lora_set *s, size_t i, const asc_lora_base *base,
+                                            asc_view config, const void *weights, size_t size);
+ASC_MUST_USE asc_status asc_lora_parse_gguf(asc_lora_set *s, size_t i, const asc_lora_base *base,
+                                            const asc_gguf *g);
 
 #endif

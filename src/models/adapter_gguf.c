@@ -71,12 +71,10 @@ static asc_status add(asc_lora_set *s, size_t i, const asc_gguf *g, const asc_gg
     return ASC_OK;
 }
 
-asc_status asc_lora_read_gguf(asc_lora_set *s, size_t i, const asc_lora_base *base) {
-    asc_gguf *g = NULL;
+asc_status asc_lora_parse_gguf(asc_lora_set *s, size_t i, const asc_lora_base *base, const asc_gguf *g) {
     double alpha;
     const asc_adapter *ad = &s->list[i];
-    asc_status st = asc_gguf_open(s->ctx, ad->path, &g);
-    if (st != ASC_OK) return st;
+    asc_status st = ASC_OK;
     ASC_TRY(check_head(s->ctx, g, base));
     ASC_TRY(asc_gguf_get_f64(s->ctx, g, "adapter.lora.alpha", &alpha));
     for (size_t k = 0; k < asc_gguf_tensor_count(g); k++) ASC_TRY(add(s, i, g, asc_gguf_tensor_at(g, k)));
@@ -86,6 +84,13 @@ asc_status asc_lora_read_gguf(asc_lora_set *s, size_t i, const asc_lora_base *ba
         if (p->adapter == i) p->scale = ad->scale * (own && p->rank > 0 ? alpha / (double)p->rank : 1.0);
     }
 done:
+    return st;
+}
+
+asc_status asc_lora_read_gguf(asc_lora_set *s, size_t i, const asc_lora_base *base) {
+    asc_gguf *g = NULL;
+    asc_status st = asc_gguf_open(s->ctx, s->list[i].path, &g);
+    if (st == ASC_OK) st = asc_lora_parse_gguf(s, i, base, g);
     asc_gguf_close(s->ctx, g);
     return st;
 }

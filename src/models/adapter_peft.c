@@ -169,7 +169,7 @@ static asc_status add(void *self, const asc_safetensor *t) {
     if (!asc_hf_gguf_name(&p->family, asc_view_of(weight), gguf, sizeof gguf))
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "it is no part of a %s model that can be adapted",
                         p->family.model_type);
-    if (t->shape.rank != 2) return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "it is no matrix");
+    if (t->shape.rank != 2 || t->bytes == 0) return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "it is no matrix");
     const asc_dtype type = t->elem == ASC_SAFETENSORS_BF16 ? ASC_DTYPE_BF16
                            : t->elem == ASC_ELEM_F16       ? ASC_DTYPE_F16
                            : t->elem == ASC_ELEM_F32       ? ASC_DTYPE_F32
@@ -197,39 +197,48 @@ static asc_status read_config(peft *p) {
     return st;
 }
 
-asc_status asc_lora_read_peft(asc_lora_set *s, size_t i, const asc_lora_base *base) {
+asc_status asc_lora_parse_peft(asc_lora_set *s, size_t i, const asc_lora_base *base, asc_view config,
+                               const void *weights, size_t size) {
     asc_ctx *ctx = s->ctx;
-    char config[4200], weights[4200], *text = NULL;
-    size_t len = 0;
+    char file[4200];
     asc_json *root = NULL;
-    asc_map map = {0};
     peft p = {.s = s, .i = i, .base = base, .path = s->list[i].path};
     asc_status st = ASC_OK;
-    snprintf(config, sizeof config, "%s/adapter_config.json", p.path);
-    snprintf(weights, sizeof weights, "%s/adapter_model.safetensors", p.path);
     const asc_hf_family *f = asc_hf_family_find(asc_view_of(base->model_type));
     if (f == NULL)
         return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "'%s': adapters of '%s' models are not supported", p.path,
                         base->model_type);
     p.family = asc_hf_family_filled(f);
-    ASC_TRY(asc_file_read(ctx, config, MAX_CONFIG, &text, &len));
-    if ((st = asc_json_parse(ctx, text, len, &root)) != ASC_OK) {
-        st = asc_fail_context(ctx, "'%s'", config);
-        goto done;
-    }
-    p.k = (asc_hf_keys){ctx, root, config, ""};
+    snprintf(file, sizeof file, "%s/adapter_config.json", p.path);
+    if ((st = asc_json_parse(ctx, config.ptr, config.len, &root)) != ASC_OK)
+        return asc_fail_context(ctx, "'%s'", file);
+    p.k = (asc_hf_keys){ctx, root, file, ""};
     ASC_TRY(read_config(&p));
-    ASC_TRY(asc_map_open(ctx, weights, &map));
-    if ((st = asc_safetensors_each(ctx, map.data, map.size, add, &p)) != ASC_OK) {
-        st = asc_fail_context(ctx, "'%s'", weights);
+    if ((st = asc_safetensors_each(ctx, weights, size, add, &p)) != ASC_OK) {
+        st = asc_fail_context(ctx, "'%s/adapter_model.safetensors'", p.path);
         goto done;
     }
     for (size_t k = 0; k < s->n; k++) {
         if (s->v[k].adapter == i) ASC_TRY(finish(&p, &s->v[k]));
     }
 done:
-    asc_map_close(ctx, &map);
     asc_json_free(root);
+    return st;
+}
+
+asc_status asc_lora_read_peft(asc_lora_set *s, size_t i, const asc_lora_base *base) {
+    asc_ctx *ctx = s->ctx;
+    char path[4200], *text = NULL;
+    size_t len = 0;
+    asc_map map = {0};
+    asc_status st = ASC_OK;
+    snprintf(path, sizeof path, "%s/adapter_config.json", s->list[i].path);
+    ASC_TRY(asc_file_read(ctx, path, MAX_CONFIG, &text, &len));
+    snprintf(path, sizeof path, "%s/adapter_model.safetensors", s->list[i].path);
+    ASC_TRY(asc_map_open(ctx, path, &map));
+    ASC_TRY(asc_lora_parse_peft(s, i, base, asc_view_make(text, len), map.data, map.size));
+done:
+    asc_map_close(ctx, &map);
     asc_free(ctx, text);
     return st;
 }
