@@ -231,12 +231,41 @@ static void odd_configs_are_refused(void **state) {
     test_ctx_end(ctx);
 }
 
+/* Every allocation fails once: an error comes back and nothing leaks. Also the experts of the model below. */
+static void memory_runs_out(void **state) {
+    (void)state;
+    static const int32_t ids[] = {5, 9, 20};
+    char model[4096], adapter[4096];
+    snprintf(model, sizeof model, "%s", test_data("decoders/mixtral.gguf"));
+    const asc_adapter one = {folder_of("mixtral_rs", adapter), 1.0};
+    bool finished = false;
+    for (long k = 1; !finished; k += k < 150 ? 1 : 13) {
+        test_alloc a = {.fail_at = k};
+        asc_ctx_options o = {
+            .struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a, .n_threads = 1};
+        const asc_model_options mo = {.struct_size = sizeof mo, .adapters = &one, .n_adapters = 1};
+        asc_ctx *ctx;
+        asc_model *m = NULL;
+        float out[64];
+        asc_status st = asc_ctx_create(&o, &ctx);
+        if (st == ASC_OK) st = asc_model_open(ctx, model, &mo, &m);
+        if (st == ASC_OK) st = asc_model_logits(m, ids, 3, 1, out);
+        finished = st == ASC_OK && a.count < k;
+        if (st != ASC_OK && st != ASC_RESOURCE_EXHAUSTED)
+            fail_msg("allocation %ld: %s: %s", k, asc_status_name(st), asc_error_message(ctx));
+        asc_model_close(m);
+        asc_ctx_destroy(ctx);
+        assert_int_equal(a.live, 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers),
         cmocka_unit_test(as_gguf),
         cmocka_unit_test(other_models_are_refused),
         cmocka_unit_test(odd_configs_are_refused),
+        cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests_name("adapters", tests, NULL, NULL);
 }
