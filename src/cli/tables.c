@@ -3,7 +3,7 @@
 
 #define IN(command) (1u << CMD_##command)
 #define SEVERAL (IN(bench) | IN(compare)) /* run the same thing in several ways, as explain would */
-#define EXPLAINING (IN(explain) | IN(memory) | IN(leak) | SEVERAL)
+#define EXPLAINING (IN(explain) | IN(evaluate) | IN(memory) | IN(leak) | SEVERAL)
 #define PROMPTED (EXPLAINING | IN(generate) | IN(tokenize))
 #define NETS (EXPLAINING | IN(compare_methods))
 #define RUNNING (NETS | IN(generate) | IN(rerun))

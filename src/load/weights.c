@@ -79,6 +79,8 @@ void asc_weights_close(asc_weights *w) {
     asc_gguf_close(ctx, w->gguf);
     for (size_t i = 0; i < w->n_maps; i++) asc_map_close(ctx, &w->maps[i]);
     asc_free(ctx, w->maps);
+    for (size_t i = 0; i < w->n_copies; i++) asc_free(ctx, w->copies[i]);
+    asc_free(ctx, w->copies);
     asc_free(ctx, w->v);
     asc_free(ctx, w->path);
     asc_arena_deinit(&w->arena);

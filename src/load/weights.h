@@ -28,6 +28,8 @@ typedef struct asc_weights {
     asc_gguf *gguf; /* owned; NULL for folders */
     asc_map *maps;  /* weight files of folders, in the order of their names; closed with the weights */
     size_t n_maps, cap_maps;
+    void **copies; /* of asc_weights_shuffle */
+    size_t n_copies, cap_copies;
     asc_arena arena; /* names, index */
     asc_name_index index;
     size_t file_bytes; /* of all files */
@@ -46,6 +48,10 @@ void asc_weights_close(asc_weights *w); /* NULL is accepted */
 
 /* NULL when absent. The position in the table is found - w->v. */
 const asc_weight *asc_weights_find(const asc_weights *w, const char *name);
+/* Exchanges the rows of every matrix whose name says that it belongs to a block ("blk.3.", "layers.3.", ...),
+ * in copies that belong to the table: the same numbers, and nothing of what they mean. Before anything reads
+ * them. RESOURCE_EXHAUSTED. */
+ASC_MUST_USE asc_status asc_weights_shuffle(asc_weights *w, uint64_t seed);
 /* FAILED_PRECONDITION when a mapped file is now shorter than when it was opened; call it before long reads.
  */
 ASC_MUST_USE asc_status asc_weights_check(const asc_weights *w);

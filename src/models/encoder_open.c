@@ -29,6 +29,7 @@ asc_status asc_encoder_open(asc_model *m, asc_hf_folder *f) {
     m->encoder = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *m->encoder);
     st = m->encoder == NULL ? ASC_RESOURCE_EXHAUSTED : asc_encoder_read_pooling(ctx, f, &cfg);
     if (st == ASC_OK) st = table_of(ctx, f, &m->weights);
+    if (st == ASC_OK && m->shuffle_seed != 0) st = asc_weights_shuffle(m->weights, m->shuffle_seed);
     if (st == ASC_OK) st = asc_hf_read_tokenizer(m, f, cfg.n_vocab);
     if (st != ASC_OK) {
         asc_encoder_config_deinit(ctx, &cfg);

@@ -23,6 +23,7 @@ static asc_status open_decoder(asc_model *m, asc_hf_folder *f, const asc_model_o
     ASC_TRY(asc_hf_configure(f, &m->weights->arena, &family, &cfg));
     ASC_TRY(asc_hf_fill(f, &family, &cfg, m->weights));
     asc_hf_folder_give(f, m->weights);
+    if (m->shuffle_seed != 0) ASC_TRY(asc_weights_shuffle(m->weights, m->shuffle_seed));
     int64_t n_vocab = cfg.n_vocab;
     asc_lora_base base = {.path = m->path, .cfg = &cfg, .model_type = family.model_type};
     ASC_TRY(asc_lora_open(m->ctx, o->adapters, o->n_adapters, &base, &m->lora));

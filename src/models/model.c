@@ -57,6 +57,7 @@ static asc_status open_gguf(asc_model *m, const asc_model_options *o, bool *read
     if (st != ASC_OK) return st;
     *read = true;
     ASC_TRY(asc_weights_from_gguf(ctx, g, &m->weights));
+    if (m->shuffle_seed != 0) ASC_TRY(asc_weights_shuffle(m->weights, m->shuffle_seed));
     m->file = g;
     ASC_TRY(asc_decoder_configure(ctx, g, &cfg));
     asc_lora_base base = {.path = m->path, .cfg = &cfg, .gguf = true};
@@ -86,6 +87,7 @@ asc_status asc_model_open(asc_ctx *ctx, const char *path, const asc_model_option
     asc_model *m = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *m);
     if (m == NULL) return ASC_RESOURCE_EXHAUSTED;
     m->ctx = ctx;
+    if (opts != NULL && opts->struct_size >= sizeof *opts) m->shuffle_seed = opts->shuffle_seed;
     m->path = asc_strdup_view(ctx, ASC_MEM_GENERAL, asc_view_of(path));
     if (m->path == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;

@@ -17,6 +17,7 @@ struct asc_model {
     asc_ctx *ctx;
     asc_model_kind kind;
     asc_weights *weights;
+    uint64_t shuffle_seed; /* 0 = the weights as they are */
     const asc_gguf *file;        /* weights->gguf; NULL for a folder */
     asc_decoder decoder;         /* decoders */
     struct asc_lora_set *lora;   /* adapters; NULL = none */
