@@ -64,25 +64,38 @@ done:
     return st;
 }
 
+static asc_status encode_word(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text, size_t start, size_t end,
+                              asc_merge_scratch *s, asc_token_list *list) {
+    asc_status st = ASC_OK;
+    ASC_TRY(load_word(ctx, tk, text, start, end, s));
+    if (tk->ignore_merges) {
+        int32_t id = asc_pieces_find(&tk->pieces, (asc_view){s->bytes, s->n_bytes}, ASC_PIECES_PLAIN);
+        if (id >= 0) return asc_token_list_add(ctx, list, id, start);
+    }
+    ASC_TRY(merge_word(ctx, tk, s));
+    for (int32_t i = s->n_sym > 0 ? 0 : -1; i >= 0; i = s->sym[i].next) {
+        ASC_TRY(asc_token_list_add(ctx, list, s->sym[i].id, s->sym[i].start));
+    }
+done:
+    return st;
+}
+
 asc_status asc_bpe_encode(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text, asc_span part,
                           asc_merge_scratch *s, asc_token_list *list) {
     asc_status st = ASC_OK;
     asc_scan scan = {text.ptr, part.end, 0};
-    for (size_t pos = part.start, next; pos < part.end; pos = next) {
-        next = tk->pre->next(&scan, pos);
-        ASC_TRY(load_word(ctx, tk, text, pos, next, s));
-        if (tk->ignore_merges) {
-            int32_t id = asc_pieces_find(&tk->pieces, (asc_view){s->bytes, s->n_bytes}, ASC_PIECES_PLAIN);
-            if (id >= 0) {
-                ASC_TRY(asc_token_list_add(ctx, list, id, pos));
-                continue;
-            }
-        }
-        ASC_TRY(merge_word(ctx, tk, s));
-        for (int32_t i = s->n_sym > 0 ? 0 : -1; i >= 0; i = s->sym[i].next) {
-            ASC_TRY(asc_token_list_add(ctx, list, s->sym[i].id, s->sym[i].start));
+    asc_cuts cuts = {.ctx = ctx};
+    if (tk->pre->next == NULL) {
+        ASC_TRY(asc_pretok_cut(ctx, &tk->patterns, text, part, &cuts));
+        for (size_t i = 0; i < cuts.n; i++)
+            ASC_TRY(encode_word(ctx, tk, text, cuts.v[i].start, cuts.v[i].end, s, list));
+    } else {
+        for (size_t pos = part.start, next; pos < part.end; pos = next) {
+            next = tk->pre->next(&scan, pos);
+            ASC_TRY(encode_word(ctx, tk, text, pos, next, s, list));
         }
     }
 done:
+    asc_free(ctx, cuts.v);
     return st;
 }

@@ -1,5 +1,6 @@
 /* gguf_vocab.c - see gguf_vocab.h. Keys as the GGUF specification (ggml, docs/gguf.md) lists them. */
 #include "gguf_vocab.h"
+#include "gguf_stages.h"
 #include "vocab.h"
 
 typedef struct arrays {
@@ -59,6 +60,7 @@ done:
 asc_status asc_tokenizer_from_gguf(asc_ctx *ctx, const asc_gguf *g, asc_tokenizer **out) {
     asc_status st = ASC_OK;
     arrays a = {0};
+    bool handled = false;
     asc_vocab_spec spec = asc_vocab_spec_empty();
     spec.self = &a;
     spec.token = token_at;
@@ -68,7 +70,8 @@ asc_status asc_tokenizer_from_gguf(asc_ctx *ctx, const asc_gguf *g, asc_tokenize
     *out = NULL;
     ASC_TRY(asc_gguf_check(ctx, g));
     ASC_TRY(fill(ctx, g, &a, &spec));
-    st = asc_tokenizer_create(ctx, &spec, out);
+    st = asc_gguf_stages_create(ctx, g, spec.model, &handled, out);
+    if (st == ASC_OK && !handled) st = asc_tokenizer_create(ctx, &spec, out);
     if (st != ASC_OK) asc_fail_context(ctx, "%s", asc_gguf_name(g));
 done:
     return st;

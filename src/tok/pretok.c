@@ -4,7 +4,7 @@
  *   llama-bpe  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|
  *              \s*[\r\n]+|\s+(?!\S)|\s+
  *   qwen2      the same with \p{N} instead of \p{N}{1,3}
- * (GPT-2, Llama 3 and Qwen2 as published in their tokenizer files.) */
+ * (GPT-2, Llama 3 and Qwen2 as published in their tokenizer files.) Who uses which: pretok_table.c. */
 #include "pretok.h"
 #include "unicode.h"
 #include "view.h"
@@ -66,7 +66,7 @@ static size_t spaces(const asc_scan *s, size_t pos) {
     return end == s->end || last == pos ? end : last;
 }
 
-static size_t gpt2_next(asc_scan *s, size_t pos) {
+size_t asc_scan_gpt2(asc_scan *s, size_t pos) {
     size_t e = contraction(s, pos, false);
     if (e > pos) return e;
     look c = at(s, pos);
@@ -79,7 +79,7 @@ static size_t gpt2_next(asc_scan *s, size_t pos) {
     return spaces(s, pos);
 }
 
-static size_t smollm_next(asc_scan *s, size_t pos) {
+size_t asc_scan_smollm(asc_scan *s, size_t pos) {
     look c = at(s, pos);
     if (c.cls == ASC_CHAR_NUMBER) return c.end;
     if (pos >= s->run_end) {
@@ -92,7 +92,7 @@ static size_t smollm_next(asc_scan *s, size_t pos) {
         s->run_end = e;
     }
     asc_scan part = {s->text, s->run_end, 0};
-    return gpt2_next(&part, pos);
+    return asc_scan_gpt2(&part, pos);
 }
 
 /* \s*[\r\n]+ : to behind the last line break of the white space at pos, else pos. */
@@ -124,22 +124,5 @@ static size_t llama3_like(asc_scan *s, size_t pos, size_t most_digits) {
     return e > pos ? e : spaces(s, pos);
 }
 
-static size_t llama_bpe_next(asc_scan *s, size_t pos) { return llama3_like(s, pos, 3); }
-static size_t qwen2_next(asc_scan *s, size_t pos) { return llama3_like(s, pos, 1); }
-
-static const asc_pretok table[] = {
-    {"smollm", smollm_next, false, false},          {"gpt-2", gpt2_next, false, false},
-    {"llama-bpe", llama_bpe_next, true, true},      {"llama3", llama_bpe_next, true, true},
-    {"llama-v3", llama_bpe_next, true, true},       {"qwen2", qwen2_next, false, false},
-    {"deepseek-r1-qwen", qwen2_next, false, false}, {"default", gpt2_next, false, false},
-};
-const char asc_pretok_names[] =
-    "smollm, gpt-2, llama-bpe, llama3, llama-v3, qwen2, deepseek-r1-qwen, default (= gpt-2)";
-
-const asc_pretok *asc_pretok_find(asc_view name) {
-    if (name.ptr == NULL) return asc_pretok_find(asc_view_of("gpt-2"));
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        if (asc_view_eqs(name, table[i].name)) return &table[i];
-    }
-    return NULL;
-}
+size_t asc_scan_llama3(asc_scan *s, size_t pos) { return llama3_like(s, pos, 3); }
+size_t asc_scan_qwen2(asc_scan *s, size_t pos) { return llama3_like(s, pos, 1); }

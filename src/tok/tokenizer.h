@@ -40,6 +40,7 @@ struct asc_tokenizer {
     bool spm;               /* score-driven merging; otherwise byte-level BPE */
     bool ignore_merges;     /* BPE: look the whole word up first */
     const asc_pretok *pre;  /* BPE only */
+    asc_pretok_patterns patterns;
     asc_pieces pieces;      /* decoded bytes and types of all tokens, and the table from bytes to id */
     float *scores;          /* SPM only, one per token */
     int32_t byte_id[256];   /* the token of a single byte; -1 = none */

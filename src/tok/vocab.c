@@ -28,7 +28,7 @@ static asc_status choose_kind(asc_ctx *ctx, asc_tokenizer *tk, const asc_vocab_s
     if (!tk->spm && !asc_view_eqs(spec->model, "gpt2")) {
         ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "tokenizer.ggml.model is '" ASC_VIEW_FMT "', which is not supported",
                  ASC_VIEW_ARG(model));
-        asc_hint(ctx, "supported are gpt2 and llama");
+        asc_hint(ctx, "supported are gpt2, llama, bert, t5 and gemma4");
         return ASC_UNIMPLEMENTED;
     }
     tk->info.model = tk->spm ? "llama" : "gpt2";
@@ -287,6 +287,7 @@ asc_status asc_tokenizer_create(asc_ctx *ctx, const asc_vocab_spec *spec, asc_to
         ASC_TRY(load_scores(ctx, tk, spec));
     } else {
         ASC_TRY(load_merges(ctx, tk, &alphabet, spec));
+        ASC_TRY(asc_pretok_compile(ctx, tk->pre, &tk->patterns));
     }
     ASC_TRY(asc_special_set_init(ctx, &tk->specials, &tk->pieces));
     load_info(ctx, tk, spec);
@@ -304,6 +305,7 @@ void asc_tokenizer_destroy(asc_tokenizer *tk) {
     asc_pieces_deinit(ctx, &tk->pieces);
     asc_merge_table_deinit(ctx, &tk->merges);
     asc_special_set_deinit(ctx, &tk->specials);
+    asc_pretok_patterns_deinit(ctx, &tk->patterns);
     asc_free(ctx, tk->scores);
     asc_free(ctx, tk->pre_name);
     asc_free(ctx, tk);

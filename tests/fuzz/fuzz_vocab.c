@@ -46,7 +46,7 @@ static void use(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text, bool speci
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const char *const pres[] = {"gpt-2", "smollm", "llama-bpe", "qwen2"};
+    static const char *const pres[] = {"gpt-2", "deepseek-llm", "llama-bpe", "falcon"};
     static lines l;
     if (size < 2) return 0;
     asc_vocab_spec spec = asc_vocab_spec_empty();

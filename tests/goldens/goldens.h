@@ -44,6 +44,8 @@ void goldens_tokenizer(goldens *g, const asc_json *line);
 bool goldens_tokenizer_open(goldens *g, const char *path);
 void goldens_tokenizer_json(goldens *g, const asc_json *line);
 void goldens_tokenizer_close(void);
+/* A vocabulary of llama.cpp with its texts and ids beside it. */
+void goldens_vocab(goldens *g, const char *path);
 void goldens_generate(goldens *g, const asc_json *line);
 void goldens_chat(goldens *g, const asc_json *line);
 void goldens_dequant(goldens *g, const asc_json *line);

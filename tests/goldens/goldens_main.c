@@ -161,6 +161,13 @@ static void run_file(goldens *g, const char *path, const char *shown, const char
         run_tokenizer(g, path, shown, tokenizer);
         return;
     }
+    size_t n = strlen(name);
+    if (strncmp(name, "ggml-vocab-", 11) == 0 && n > 16 && strcmp(name + n - 5, ".gguf") == 0) {
+        begin(g);
+        goldens_vocab(g, path);
+        end(g, shown, true);
+        return;
+    }
     if (strcmp(name, "captum_expected.tsv") == 0) {
         begin(g);
         goldens_expected(g, path);
