@@ -30,8 +30,8 @@ typedef struct asc_model_options {
     asc_weights_mode weights;    /* AUTO = stored */
     const asc_adapter *adapters; /* added up; the weights stay as they are stored */
     size_t n_adapters;
-    /* Not 0: a model that has learnt nothing, the rows of its blocks' matrices exchanged; for sanity checks of
-     * methods. Copies the blocks' weights. */
+    /* Not 0: a model that has learnt nothing, the rows of its blocks' matrices exchanged; for sanity checks
+     * of methods. Copies the blocks' weights. */
     uint64_t shuffle_seed;
 } asc_model_options;
 

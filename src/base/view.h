@@ -14,6 +14,9 @@ static inline bool asc_view_eq(asc_view a, asc_view b) {
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 static inline bool asc_view_eqs(asc_view a, const char *s) { return asc_view_eq(a, asc_view_of(s)); }
+static inline bool asc_view_ends(asc_view a, asc_view p) {
+    return a.len >= p.len && (p.len == 0 || memcmp(a.ptr + a.len - p.len, p.ptr, p.len) == 0);
+}
 static inline bool asc_view_starts(asc_view a, asc_view p) {
     return a.len >= p.len && (p.len == 0 || memcmp(a.ptr, p.ptr, p.len) == 0);
 }

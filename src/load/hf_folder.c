@@ -7,11 +7,6 @@
 
 #define INDEX "model.safetensors.index.json"
 
-static bool ends_with(asc_view v, const char *end) {
-    size_t n = strlen(end);
-    return v.len >= n && memcmp(v.ptr + v.len - n, end, n) == 0;
-}
-
 static bool is_dir(const char *path) {
     struct stat s;
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
@@ -19,8 +14,9 @@ static bool is_dir(const char *path) {
 
 bool asc_hf_is_folder(const char *path) {
     asc_view v = asc_view_of(path);
-    return is_dir(path) || ends_with(v, ".safetensors") || ends_with(v, ".safetensors.index.json") ||
-           ends_with(v, "config.json");
+    return is_dir(path) || asc_view_ends(v, asc_view_of(".safetensors")) ||
+           asc_view_ends(v, asc_view_of(".safetensors.index.json")) ||
+           asc_view_ends(v, asc_view_of("config.json"));
 }
 
 char *asc_hf_path(const asc_hf_folder *f, asc_view file) {
@@ -135,7 +131,7 @@ static asc_status split_path(asc_hf_folder *f, const char *path, asc_view *file)
 }
 
 static asc_status add_weights(asc_hf_folder *f, asc_view file) {
-    bool named = ends_with(file, ".safetensors");
+    bool named = asc_view_ends(file, asc_view_of(".safetensors"));
     if (named && !asc_hf_has(f, INDEX)) return asc_hf_add_file(f, file, NULL);
     if (named) {
         asc_json *index;

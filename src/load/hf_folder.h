@@ -53,7 +53,6 @@ ASC_MUST_USE asc_status asc_hf_folder_parse(asc_ctx *ctx, asc_view config, asc_v
                                             size_t size, asc_hf_folder **out);
 void asc_hf_folder_close(asc_hf_folder *f); /* NULL is accepted */
 
-asc_hf_tensor *asc_hf_find(const asc_hf_folder *f, const char *name); /* NULL when absent */
 /* Text of another file of the folder, NUL-terminated; free it with asc_free. *out = NULL when there is no
  * such file. */
 ASC_MUST_USE asc_status asc_hf_text(const asc_hf_folder *f, const char *file, size_t limit, char **out,

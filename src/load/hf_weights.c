@@ -172,18 +172,6 @@ asc_status asc_hf_seal(asc_hf_folder *f) {
     return st;
 }
 
-asc_hf_tensor *asc_hf_find(const asc_hf_folder *f, const char *name) {
-    int64_t i = asc_name_index_find(&f->index, asc_view_of(name));
-    return i < 0 ? NULL : &f->v[i];
-}
-
-static int dtype_of(int elem) {
-    return elem == ASC_ELEM_F32           ? ASC_DTYPE_F32
-           : elem == ASC_ELEM_F16         ? ASC_DTYPE_F16
-           : elem == ASC_SAFETENSORS_BF16 ? ASC_DTYPE_BF16
-                                          : -1;
-}
-
 asc_status asc_hf_weight_of(const asc_hf_folder *f, const asc_hf_tensor *t, asc_view name, asc_weight *out) {
     asc_view cut = asc_view_cut(t->name, 200);
     *out = (asc_weight){.name = name, .rank = t->shape.rank};
@@ -199,7 +187,7 @@ asc_status asc_hf_weight_of(const asc_hf_folder *f, const asc_hf_tensor *t, asc_
 asc_status asc_hf_put(const asc_hf_folder *f, asc_hf_tensor *t, int64_t first, const asc_weight *as,
                       asc_weights *w) {
     asc_view cut = asc_view_cut(t->name, 200);
-    int dtype = dtype_of(t->elem);
+    int dtype = asc_safetensors_dtype(t->elem);
     t->used = true;
     if (dtype < 0) {
         ASC_FAIL(f->ctx, ASC_UNIMPLEMENTED, "'%s': tensor '" ASC_VIEW_FMT "' is stored as %s", f->path,

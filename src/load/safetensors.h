@@ -23,5 +23,11 @@ typedef asc_status (*asc_safetensors_fn)(void *self, const asc_safetensor *t);
  * asc_safetensors_parse, and those of fn; each names the tensor. */
 ASC_MUST_USE asc_status asc_safetensors_each(asc_ctx *ctx, const void *data, size_t size,
                                              asc_safetensors_fn fn, void *self);
+/* Arrays have no element type for bf16: its n unaligned values become f32 in *a, whose data is the caller's
+ * to free (asc_free). */
+ASC_MUST_USE asc_status asc_safetensors_widen(asc_ctx *ctx, const uint8_t *bf16, size_t n, asc_array *a);
+/* The asc_dtype that weights of a model of this element type have; -1 for what is neither f32, f16 nor bf16.
+ */
+int asc_safetensors_dtype(int elem);
 
 #endif

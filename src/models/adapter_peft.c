@@ -170,15 +170,16 @@ static asc_status add(void *self, const asc_safetensor *t) {
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "it is no part of a %s model that can be adapted",
                         p->family.model_type);
     if (t->shape.rank != 2 || t->bytes == 0) return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "it is no matrix");
-    const asc_dtype type = t->elem == ASC_SAFETENSORS_BF16 ? ASC_DTYPE_BF16
-                           : t->elem == ASC_ELEM_F16       ? ASC_DTYPE_F16
-                           : t->elem == ASC_ELEM_F32       ? ASC_DTYPE_F32
-                                                           : ASC_DTYPE_I8;
+    const int dtype = asc_safetensors_dtype(t->elem);
+    if (dtype < 0)
+        return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "it is stored as %s; expected f32, f16 or bf16",
+                        asc_elem_name((asc_elem)t->elem));
     const bool is_a = which % 2 == 0;
     const int64_t *dims = t->shape.dims, rank = is_a ? dims[0] : dims[1];
     asc_status st = asc_lora_part_of(p->s, p->i, asc_view_of(gguf), name, &part);
     if (st == ASC_OK)
-        st = asc_lora_copy(p->s, t->name, type, t->data, dims[0], dims[1], is_a ? &part->a : &part->b);
+        st = asc_lora_copy(p->s, t->name, (asc_dtype)dtype, t->data, dims[0], dims[1],
+                           is_a ? &part->a : &part->b);
     if (st != ASC_OK) return st;
     if (part->rank != 0 && part->rank != rank)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "its rank is %lld, that of the other matrix %lld",

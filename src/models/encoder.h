@@ -1,12 +1,13 @@
 /* encoder.h - one configurable text encoder with a head: BERT, DistilBERT, RoBERTa, XLM-R, MPNet, ModernBERT
- * and sentence embeddings made of them. What a family needs is a row of a table in encoder_config.c; the
- * names of its tensors are in encoder_names.c. Shapes: B texts of T tokens, D = d_model, H heads, V
+ * and sentence embeddings made of them. What a family needs is a row of the
+ * table in encoder_names.c. Shapes: B texts of T tokens, D = d_model, H heads, V
  * vocabulary, C classes. */
 #ifndef ASC_ENCODER_H
 #define ASC_ENCODER_H
 
 #include "decoder.h"
 #include "json.h"
+#include "strbuf.h"
 
 /* What stands on top of the last block. */
 typedef enum asc_head_kind {
@@ -18,7 +19,7 @@ typedef enum asc_head_kind {
 /* One vector of all tokens' vectors. */
 typedef enum asc_pooling { ASC_POOL_MEAN, ASC_POOL_FIRST, ASC_POOL_MAX } asc_pooling;
 
-struct asc_encoder_family; /* encoder_config.c */
+struct asc_encoder_family; /* encoder_family.h */
 
 /* Everything that the forward pass needs to know, from config.json. The plan and the labels are the config's
  * (asc_encoder_config_deinit). */
@@ -71,10 +72,11 @@ typedef struct asc_encoder {
     size_t n_owned, cap_owned;
 } asc_encoder;
 
-/* "bert, roberta, ..." for messages. */
-const char *asc_encoder_family_names(void);
+/* Appends "bert, roberta, ...", for messages. */
+void asc_encoder_list_families(asc_strbuf *out);
 bool asc_encoder_is_family(asc_view model_type);
-/* Reads config.json. INVALID_ARGUMENT or UNIMPLEMENTED names the key; `path` is for messages. */
+/* Reads the config.json of the folder `path`, which is for messages. INVALID_ARGUMENT or UNIMPLEMENTED names
+ * the key. On success end *out with asc_encoder_config_deinit, unless asc_encoder_load took it. */
 ASC_MUST_USE asc_status asc_encoder_configure(asc_ctx *ctx, const char *path, const asc_json *config,
                                               asc_encoder_config *out);
 /* Binds every tensor by the names of the family's files; one that has no place is refused by name. take_cfg

@@ -6,11 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool ends_with(asc_view v, const char *end) {
-    size_t n = strlen(end);
-    return v.len >= n && memcmp(v.ptr + v.len - n, end, n) == 0;
-}
-
 static asc_status unsupported(asc_ctx *ctx, const asc_hf_folder *f, const char *what, asc_view name) {
     asc_view cut = asc_view_cut(name, 80);
     ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "'%s': %s " ASC_VIEW_FMT " is not supported", f->path, what,
@@ -94,12 +89,12 @@ asc_status asc_encoder_read_pooling(asc_ctx *ctx, const asc_hf_folder *f, asc_en
     for (size_t i = 0; st == ASC_OK && i < asc_json_len(modules); i++) {
         const asc_json *m = asc_json_at(modules, i);
         asc_view type = asc_json_str(asc_json_get(m, "type"));
-        if (ends_with(type, ".Pooling") && !pooled) {
+        if (asc_view_ends(type, asc_view_of(".Pooling")) && !pooled) {
             st = read_module(ctx, f, asc_json_str(asc_json_get(m, "path")), cfg);
             pooled = true;
-        } else if (i > 0 && !(ends_with(type, ".Normalize") && pooled)) {
+        } else if (i > 0 && !(asc_view_ends(type, asc_view_of(".Normalize")) && pooled)) {
             st = unsupported(ctx, f, "modules.json: the module", type);
-        } else if (i == 0 && !ends_with(type, ".Transformer")) {
+        } else if (i == 0 && !asc_view_ends(type, asc_view_of(".Transformer"))) {
             st = unsupported(ctx, f, "modules.json: a first module", type);
         }
     }

@@ -1,5 +1,5 @@
-/* hf_act.c - activations by the names of config files. */
-#include "hf_family.h"
+/* hf_act.c - see hf_act.h. */
+#include "hf_act.h"
 #include "view.h"
 
 asc_status asc_hf_read_act(const asc_hf_keys *k, const char *key, const char *fallback, asc_mlp_act *out) {

@@ -3,6 +3,7 @@
  * family's own program would not look at are ignored here too; those that change numbers in a way unknown
  * here are refused by name. */
 #include "encoder.h"
+#include "hf_act.h"
 #include "hf_family.h"
 #include "view.h"
 #include <math.h>
@@ -179,14 +180,13 @@ done:
 static asc_status unknown_family(const asc_hf_keys *k, const char *key) {
     asc_strbuf names;
     asc_strbuf_init(&names, k->ctx);
+    asc_strbuf_addf(&names, "supported: ");
     for (size_t i = 0; asc_hf_family_at(i) != NULL; i++)
         asc_strbuf_addf(&names, "%s%s", i > 0 ? ", " : "", asc_hf_family_at(i)->model_type);
+    asc_strbuf_addf(&names, "; encoders: ");
+    asc_encoder_list_families(&names);
     asc_status st = asc_strbuf_status(&names);
-    if (st == ASC_OK) {
-        char hint[512];
-        snprintf(hint, sizeof hint, "supported: %s; encoders: %s", names.ptr, asc_encoder_family_names());
-        st = asc_hf_refuse(k, key, hint);
-    }
+    if (st == ASC_OK) st = asc_hf_refuse(k, key, names.ptr);
     asc_strbuf_deinit(&names);
     return st;
 }

@@ -97,9 +97,6 @@ const char *asc_hf_key_name(const asc_hf_family *f, const char *key);
 ASC_MUST_USE asc_status asc_hf_read_ropes(asc_hf_reading *r);
 /* hf_config_layers.c: c->plan. */
 ASC_MUST_USE asc_status asc_hf_read_layers(asc_hf_reading *r);
-/* hf_act.c: an activation by the name that config files give it. UNIMPLEMENTED names key and value. */
-ASC_MUST_USE asc_status asc_hf_read_act(const asc_hf_keys *k, const char *key, const char *fallback,
-                                        asc_mlp_act *out);
 
 /* hf_config.c: everything in config.json that a forward pass needs. On success end *out
  * with asc_decoder_config_deinit, unless asc_decoder_load took it. */

@@ -1,12 +1,13 @@
 /* vision_config.c - config.json and preprocessor_config.json of image classifiers. */
-#include "hf_values.h"
+#include "hf_act.h"
+#include "hf_labels.h"
 #include "view.h"
 #include "vision.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_LAYERS = 1024, MOST_SIZE = 1 << 20, MOST_CLASSES = 1 << 20 };
+enum { MOST_LAYERS = 1024, MOST_SIZE = 1 << 20 };
 
 /* A size as one number or [height, width]. */
 static asc_status two_sizes(const asc_hf_keys *k, const char *key, int64_t fallback, int64_t *height,
@@ -20,28 +21,6 @@ static asc_status two_sizes(const asc_hf_keys *k, const char *key, int64_t fallb
     return *height >= 1 && *width >= 1 && *height <= MOST_SIZE && *width <= MOST_SIZE
                ? ASC_OK
                : asc_hf_invalid(k, key, "a whole number of pixels, or two");
-}
-
-static asc_status activation(const asc_hf_keys *k, asc_mlp_act *out) {
-    static const struct {
-        const char *name;
-        asc_mlp_act act;
-    } known[] = {{"gelu", ASC_MLP_GELU},
-                 {"gelu_new", ASC_MLP_GELU_TANH},
-                 {"gelu_pytorch_tanh", ASC_MLP_GELU_TANH},
-                 {"quick_gelu", ASC_MLP_QUICK_GELU},
-                 {"relu", ASC_MLP_RELU},
-                 {"silu", ASC_MLP_SILU}};
-    asc_view v;
-    asc_status st = asc_hf_word(k, "hidden_act", "gelu", &v);
-    for (size_t i = 0; st == ASC_OK && i < sizeof known / sizeof *known; i++) {
-        if (!asc_view_eqs(v, known[i].name)) continue;
-        *out = known[i].act;
-        return ASC_OK;
-    }
-    return st != ASC_OK
-               ? st
-               : asc_hf_refuse(k, "hidden_act", "gelu, gelu_new, quick_gelu, relu and silu are known");
 }
 
 static asc_status kind_of(const asc_hf_keys *k, asc_vision_config *c) {
@@ -65,7 +44,6 @@ asc_status asc_vision_configure(asc_ctx *ctx, const asc_hf_folder *f, asc_vision
     asc_hf_keys k = {.ctx = ctx, .obj = f->config, .file = file, .prefix = ""};
     asc_vision_config *c = out;
     asc_status st = ASC_OK;
-    int64_t said = 0;
     *out = (asc_vision_config){0};
     snprintf(file, sizeof file, "%.1000s/config.json", f->path);
     ASC_TRY(kind_of(&k, c));
@@ -78,7 +56,7 @@ asc_status asc_vision_configure(asc_ctx *ctx, const asc_hf_folder *f, asc_vision
     ASC_TRY(two_sizes(&k, "patch_size", 16, &c->patch_height, &c->patch_width));
     c->n_channels = 3;
     ASC_TRY(asc_hf_count(&k, "num_channels", -1, 4096, &c->n_channels));
-    ASC_TRY(activation(&k, &c->act));
+    ASC_TRY(asc_hf_read_act(&k, "hidden_act", "gelu", &c->act));
     if (c->d_model % c->n_heads != 0) {
         st = asc_hf_invalid(&k, "num_attention_heads", "a divisor of hidden_size");
         goto done;
@@ -87,13 +65,7 @@ asc_status asc_vision_configure(asc_ctx *ctx, const asc_hf_folder *f, asc_vision
         st = asc_hf_invalid(&k, "patch_size", "a divisor of image_size");
         goto done;
     }
-    const asc_json *labels = asc_hf_key(&k, "id2label");
-    c->n_classes = labels != NULL ? (int64_t)asc_json_len(labels) : 2;
-    ASC_TRY(asc_hf_count(&k, "num_labels", -1, MOST_CLASSES, &said));
-    if (said > 0 && labels != NULL && said != c->n_classes)
-        st = asc_hf_invalid(&k, "num_labels", "as many as id2label has entries");
-    else if (said > 0)
-        c->n_classes = said;
+    ASC_TRY(asc_hf_count_labels(&k, &c->n_classes));
 done:
     return st;
 }

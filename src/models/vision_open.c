@@ -1,7 +1,7 @@
 /* vision_open.c - an image classifier's folder as a net: weights under their own names, ports, names of
  * classes. */
 #include "frame.h"
-#include "half.h"
+#include "hf_labels.h"
 #include "view.h"
 #include "vision.h"
 #include <stdio.h>
@@ -11,7 +11,6 @@ typedef struct vision {
     asc_vision_config cfg;
     asc_params *params;
     char **labels;
-    size_t n_labels;
     asc_image_prep prep;
     double room[6];
     void (*base_destroy)(asc_net *net);
@@ -19,8 +18,7 @@ typedef struct vision {
 
 static void vision_free(asc_ctx *ctx, vision *v) {
     if (v == NULL) return;
-    for (size_t i = 0; v->labels != NULL && i < v->n_labels; i++) asc_free(ctx, v->labels[i]);
-    asc_free(ctx, v->labels);
+    asc_hf_free_labels(ctx, v->labels, v->cfg.n_classes);
     asc_params_destroy(v->params);
     asc_free(ctx, v);
 }
@@ -53,17 +51,8 @@ static asc_status put(asc_ctx *ctx, vision *v, const asc_hf_folder *f, const asc
                  ASC_VIEW_ARG(cut));
         return asc_hint(ctx, "weights are float32, float16 or bfloat16");
     }
-    size_t n = t->bytes / 2;
-    float *wide = asc_alloc_buffer(ctx, ASC_MEM_WEIGHTS, n * sizeof *wide + 1);
-    if (wide == NULL) return ASC_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; i < n; i++) {
-        uint16_t h;
-        memcpy(&h, t->data + 2 * i, sizeof h);
-        wide[i] = asc_bf16_to_f32(h);
-    }
-    a.elem = ASC_ELEM_F32;
-    a.data = wide;
-    return asc_params_put(v->params, t->name, &a, true);
+    asc_status st = asc_safetensors_widen(ctx, t->data, t->bytes / 2, &a);
+    return st == ASC_OK ? asc_params_put(v->params, t->name, &a, true) : st;
 }
 
 static asc_status fill(asc_ctx *ctx, vision *v, asc_hf_folder *f) {
@@ -79,25 +68,10 @@ static asc_status fill(asc_ctx *ctx, vision *v, asc_hf_folder *f) {
 }
 
 static asc_status read_labels(asc_ctx *ctx, vision *v, const asc_hf_folder *f) {
-    const asc_json *map = asc_json_get(f->config, "id2label");
-    char key[32];
-    size_t n = (size_t)v->cfg.n_classes;
-    v->labels = asc_calloc(ctx, ASC_MEM_GENERAL, n + 1, sizeof *v->labels);
-    if (v->labels == NULL) return ASC_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; i < n; i++) {
-        snprintf(key, sizeof key, "%zu", i);
-        asc_view name = asc_json_str(asc_json_get(map, key));
-        if (name.ptr == NULL && asc_json_len(map) > 0) {
-            ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s/config.json': id2label has no name for class %zu",
-                     f->path, i);
-            return asc_hint(ctx, "the file is damaged or of another model; fetch it again");
-        }
-        snprintf(key, sizeof key, "LABEL_%zu", i);
-        v->labels[i] = asc_strdup_view(ctx, ASC_MEM_GENERAL, name.ptr != NULL ? name : asc_view_of(key));
-        if (v->labels[i] == NULL) return ASC_RESOURCE_EXHAUSTED;
-        v->n_labels = i + 1;
-    }
-    return ASC_OK;
+    char file[1100];
+    snprintf(file, sizeof file, "%.1000s/config.json", f->path);
+    asc_hf_keys k = {.ctx = ctx, .obj = f->config, .file = file, .prefix = ""};
+    return asc_hf_read_labels(&k, v->cfg.n_classes, &v->labels);
 }
 
 /* Everything in the files has its place in what was recorded, and everything recorded is of the right shape:
@@ -143,7 +117,7 @@ static asc_status make(asc_ctx *ctx, asc_hf_folder *f, vision *v, asc_net **out)
     net->destroy = destroy;
     net->kind = "folder";
     net->labels = (const char *const *)v->labels;
-    net->n_labels = v->n_labels;
+    net->n_labels = (size_t)v->cfg.n_classes;
     net->prep = found ? &v->prep : NULL;
 done:
     return st;
