@@ -87,28 +87,16 @@ typedef struct shared {
     asc_tensor *hidden, *tokens, *cotangents;
 } shared;
 
-typedef struct catcher {
-    asc_decoder_site site;
-    int64_t layer;
-    asc_tensor *value;
-} catcher;
-
-static asc_tensor *catch_site(void *self, asc_decoder_site site, int64_t layer, asc_tensor *value) {
-    catcher *c = self;
-    if (site == c->site && layer == c->layer && c->value == NULL) c->value = value;
-    return value;
-}
-
 static asc_status record_shared(asc_job *j, asc_tensor *x, shared *out) {
     asc_ctx *ctx = j->ctx;
     asc_answer answers[2];
     asc_decoder_run run;
     asc_kv *past;
-    catcher c = {.site = j->site, .layer = j->site_layer};
+    asc_site_catcher c = {.site = j->site, .layer = j->site_layer};
     bool at_embed = j->site == ASC_SITE_EMBED;
     asc_job_answers(j, answers);
     asc_status st = asc_answer_run(j, 1, &answers[0], 0, j->m->decoder.cfg.n_layers,
-                                   at_embed ? NULL : catch_site, &c, &run, &past);
+                                   at_embed ? NULL : asc_catch_site, &c, &run, &past);
     if (st != ASC_OK) return st;
     run.x = asc_answer_join(j, x, &answers[0]);
     out->hidden = asc_decoder_hidden(&j->m->decoder, &run);

@@ -6,27 +6,17 @@
 #include "blockwise.h"
 #include "exec.h"
 #include "grad.h"
+#include "held.h"
 #include "ops.h"
 #include "target.h"
-
-typedef struct held {
-    asc_tensor *t; /* retained, a leaf with a value; NULL = not kept */
-    size_t bytes;  /* of its buffer */
-} held;
 
 /* One answer's way through the model. */
 typedef struct way {
     asc_answer answer;
-    held *in; /* [L + 1]: what enters block l; the last one what leaves the model */
-    held g;   /* cotangent of what enters the block that comes next */
-    held f;   /* score [B] */
+    asc_held *in; /* [L + 1]: what enters block l; the last one what leaves the model */
+    asc_held g;   /* cotangent of what enters the block that comes next */
+    asc_held f;   /* score [B] */
 } way;
-
-typedef struct catcher {
-    asc_decoder_site site;
-    int64_t layer;
-    asc_tensor *value;
-} catcher;
 
 typedef struct walk {
     asc_job *j;
@@ -35,71 +25,28 @@ typedef struct walk {
     bool at_site; /* the gradient ends at an inner value of block j->site_layer */
     way ways[2];
     size_t n_ways;
-    held out_f, out_g, out_act;
-    /* pricing */
-    bool pricing;
-    size_t now;             /* bytes held */
-    asc_price sum;          /* output_bytes: most ever held */
-    asc_price forward_once; /* of a middle block */
-    asc_price backward_once;
+    asc_held out_f, out_g, out_act;
+    asc_ledger bill;
+    asc_price forward_once, backward_once; /* of a middle block */
     bool knows_forward, knows_backward;
 } walk;
 
-static asc_tensor *catch_site(void *self, asc_decoder_site site, int64_t layer, asc_tensor *value) {
-    catcher *c = self;
-    if (site == c->site && layer == c->layer && c->value == NULL) c->value = value;
-    return value;
-}
-
-static void let_go(walk *w, held *h) {
-    if (h->t == NULL) return;
-    w->now -= h->bytes;
-    asc_tensor_release(h->t);
-    *h = (held){0};
-}
-
-static void hold(walk *w, held *h, asc_tensor *t, bool counts) {
-    asc_tensor_retain(t);
-    let_go(w, h);
-    *h = (held){.t = t};
-    if (counts && w->pricing) h->bytes = asc_price_buffer(w->j->ctx, t->dtype, &t->shape);
-    w->now += h->bytes;
-}
-
-static void add_price(walk *w, const asc_price *p) {
-    asc_price *s = &w->sum;
-    if (p->arena_bytes > s->arena_bytes) s->arena_bytes = p->arena_bytes;
-    if (p->scratch_bytes > s->scratch_bytes) s->scratch_bytes = p->scratch_bytes;
-    if (w->now + p->output_bytes > s->output_bytes) s->output_bytes = w->now + p->output_bytes;
-    s->cost.flops += p->cost.flops;
-    s->cost.bytes_read += p->cost.bytes_read;
-    s->cost.bytes_written += p->cost.bytes_written;
-    s->program_bytes += p->program_bytes;
-    s->code_bytes += p->code_bytes;
-}
-
-/* Ends a step's scope: its values ts become leaves held in to[]. once: where the price of a step of this kind
- * is remembered, or NULL. */
-static asc_status finish(walk *w, asc_status st, asc_tensor **ts, held *const *to, size_t n,
+/* Ends a step's scope: its values ts become leaves held in to[]. once: where the price of a step of this
+ * kind is remembered, or NULL. */
+static asc_status finish(walk *w, asc_status st, asc_tensor **ts, asc_held *const *to, size_t n,
                          asc_price *once) {
     asc_ctx *ctx = w->j->ctx;
-    asc_price p = {0};
-    if (st == ASC_OK) st = w->pricing ? asc_price_of(ctx, ts, n, &p) : asc_run(ctx, ts, n);
-    if (st == ASC_OK && w->pricing) add_price(w, &p);
-    if (st == ASC_OK && once != NULL) {
-        *once = p;
-        once->program_bytes = once->code_bytes = 0; /* one program for all of them */
-    }
+    if (st == ASC_OK) st = asc_ledger_compute(&w->bill, ts, n, once);
     for (size_t i = 0; st == ASC_OK && i < n; i++) {
         asc_tensor *t = ts[i];
         bool made = t->op != NULL && t != w->x; /* else a leaf that someone holds already */
-        if (w->pricing && made) t = asc_price_leaf(ctx, t->dtype, t->shape);
-        if (asc_tensor_poisoned(t)) {
+        if (made) {
+            st = asc_held_keep(&w->bill, to[i], t);
+        } else if (asc_tensor_poisoned(t)) {
             st = asc_graph_take_error(asc_graph_of(ctx));
-            break;
+        } else {
+            asc_held_set(&w->bill, to[i], t, false);
         }
-        if (made && !w->pricing) asc_tensor_detach(t);
-        hold(w, to[i], t, made);
     }
     return asc_scope_close(ctx, st);
 }
@@ -108,12 +55,12 @@ static bool is_middle(const walk *w, int64_t l) { return l > 0 && l < w->n_layer
 
 /* Blocks l .. l of an answer on x, with a site hook if the gradient ends inside. The past is only recorded:
  * nothing reads it behind this call. */
-static asc_tensor *record(walk *w, const way *v, int64_t l, asc_tensor *x, catcher *c) {
+static asc_tensor *record(walk *w, const way *v, int64_t l, asc_tensor *x, asc_site_catcher *c) {
     asc_job *j = w->j;
     asc_decoder_run run;
     asc_kv *past;
     asc_status st =
-        asc_answer_run(j, w->b, &v->answer, l, l + 1, w->at_site ? catch_site : NULL, c, &run, &past);
+        asc_answer_run(j, w->b, &v->answer, l, l + 1, w->at_site ? asc_catch_site : NULL, c, &run, &past);
     asc_tensor *y = st == ASC_OK ? asc_decoder_blocks(&j->m->decoder, &run, l, l + 1, x)
                                  : asc_graph_poison(asc_graph_of(j->ctx));
     asc_free(j->ctx, past);
@@ -128,15 +75,14 @@ static asc_tensor *entry(walk *w, const way *v) {
 
 static asc_status forward(walk *w, way *v, int64_t l) {
     asc_ctx *ctx = w->j->ctx;
-    catcher none = {.layer = -2};
-    held *to = &v->in[l + 1];
+    asc_site_catcher none = {.layer = -2};
+    asc_held *to = &v->in[l + 1];
     asc_status st = asc_poll_cancel(ctx);
     if (st != ASC_OK) return st;
     asc_scope_begin(ctx);
-    if (w->pricing && is_middle(w, l) && w->knows_forward) {
-        add_price(w, &w->forward_once);
-        asc_tensor *t = asc_price_leaf(ctx, ASC_DTYPE_F32, v->in[l].t->shape);
-        if (!asc_tensor_poisoned(t)) hold(w, to, t, true);
+    if (w->bill.pricing && is_middle(w, l) && w->knows_forward) {
+        asc_ledger_add(&w->bill, &w->forward_once);
+        asc_held_stand_in(&w->bill, to, &v->in[l].t->shape);
         return asc_scope_close(ctx, ASC_OK);
     }
     asc_tensor *y = record(w, v, l, l == 0 ? entry(w, v) : v->in[l].t, &none);
@@ -154,9 +100,9 @@ static asc_status head(walk *w, way *v, double sign) {
     if (sign < 0.0) seed = asc_neg(ctx, seed);
     asc_grad(ctx, f, seed, &hidden, 1, &g);
     asc_tensor *ts[2] = {f, g};
-    held *to[2] = {&v->f, &v->g};
+    asc_held *to[2] = {&v->f, &v->g};
     asc_status st = finish(w, ASC_OK, ts, to, 2, NULL);
-    let_go(w, &v->in[w->n_layers]);
+    asc_held_drop(&w->bill, &v->in[w->n_layers]);
     return st;
 }
 
@@ -174,16 +120,15 @@ static void sum_of_ways(const walk *w, asc_tensor **g, asc_tensor **at) {
 static asc_status backward(walk *w, way *v, int64_t l) {
     asc_job *j = w->j;
     asc_ctx *ctx = j->ctx;
-    catcher c = {.site = j->site, .layer = j->site_layer};
+    asc_site_catcher c = {.site = j->site, .layer = j->site_layer};
     bool ends = w->at_site && l == j->site_layer;
     asc_status st = asc_poll_cancel(ctx);
     if (st != ASC_OK) return st;
     asc_scope_begin(ctx);
-    if (w->pricing && is_middle(w, l) && !ends && w->knows_backward) {
-        add_price(w, &w->backward_once);
-        asc_tensor *t = asc_price_leaf(ctx, ASC_DTYPE_F32, v->in[l].t->shape);
-        if (!asc_tensor_poisoned(t)) hold(w, &v->g, t, true);
-        let_go(w, &v->in[l]);
+    if (w->bill.pricing && is_middle(w, l) && !ends && w->knows_backward) {
+        asc_ledger_add(&w->bill, &w->backward_once);
+        asc_held_stand_in(&w->bill, &v->g, &v->in[l].t->shape);
+        asc_held_drop(&w->bill, &v->in[l]);
         return asc_scope_close(ctx, ASC_OK);
     }
     asc_tensor *y = record(w, v, l, v->in[l].t, &c), *g = NULL, *at = ends ? c.value : v->in[l].t;
@@ -191,11 +136,11 @@ static asc_status backward(walk *w, way *v, int64_t l) {
     asc_grad(ctx, y, v->g.t, &at, 1, &g);
     if (ends) sum_of_ways(w, &g, &at);
     asc_tensor *ts[2] = {g, at};
-    held *to[2] = {ends ? &w->out_g : &v->g, &w->out_act};
+    asc_held *to[2] = {ends ? &w->out_g : &v->g, &w->out_act};
     bool memo = is_middle(w, l) && !ends;
     st = finish(w, ASC_OK, ts, to, ends ? 2 : 1, memo ? &w->backward_once : NULL);
     w->knows_backward = w->knows_backward || memo;
-    let_go(w, &v->in[l]);
+    asc_held_drop(&w->bill, &v->in[l]);
     return st;
 }
 
@@ -207,7 +152,7 @@ static asc_status root(walk *w) {
     asc_tensor *y[2], *seed[2], *at[2], *g[2] = {NULL, NULL};
     asc_scope_begin(ctx);
     for (size_t k = 0; k < w->n_ways; k++) {
-        catcher c = {.site = j->site, .layer = j->site_layer};
+        asc_site_catcher c = {.site = j->site, .layer = j->site_layer};
         y[k] = record(w, &w->ways[k], 0, entry(w, &w->ways[k]), &c);
         seed[k] = w->ways[k].g.t;
         at[k] = w->at_site && c.value != NULL ? c.value : w->x;
@@ -224,7 +169,7 @@ static asc_status root(walk *w) {
         g[0] = asc_add(ctx, g[0], g[1]);
     }
     asc_tensor *ts[2] = {g[0], at[0]};
-    held *to[2] = {&w->out_g, &w->out_act};
+    asc_held *to[2] = {&w->out_g, &w->out_act};
     return finish(w, ASC_OK, ts, to, 2, NULL);
 }
 
@@ -238,7 +183,7 @@ static asc_status run_to(walk *w, way *v, int64_t first, int64_t end, bool keep_
     asc_status st = ASC_OK;
     for (int64_t l = first; st == ASC_OK && l < end; l++) {
         st = forward(w, v, l);
-        if (l > first && !keep_all && !keeps(w, l)) let_go(w, &v->in[l]);
+        if (l > first && !keep_all && !keeps(w, l)) asc_held_drop(&w->bill, &v->in[l]);
     }
     return st;
 }
@@ -261,7 +206,7 @@ static asc_status combine(walk *w) {
     asc_ctx *ctx = w->j->ctx;
     asc_scope_begin(ctx);
     asc_tensor *f = w->n_ways == 1 ? w->ways[0].f.t : asc_sub(ctx, w->ways[0].f.t, w->ways[1].f.t);
-    held *to = &w->out_f;
+    asc_held *to = &w->out_f;
     return finish(w, ASC_OK, &f, &to, 1, NULL);
 }
 
@@ -275,7 +220,7 @@ static asc_status go(walk *w) {
     w->at_site = j->site != ASC_SITE_EMBED;
     for (size_t k = 0; k < w->n_ways; k++) {
         w->ways[k].answer = answers[k];
-        w->ways[k].in = asc_calloc(j->ctx, ASC_MEM_GENERAL, (size_t)w->n_layers + 1, sizeof(held));
+        w->ways[k].in = asc_calloc(j->ctx, ASC_MEM_GENERAL, (size_t)w->n_layers + 1, sizeof(asc_held));
         if (w->ways[k].in == NULL) return ASC_RESOURCE_EXHAUSTED;
     }
     for (size_t k = 0; st == ASC_OK && k < w->n_ways; k++) st = one_way(w, &w->ways[k], k == 0 ? 1.0 : -1.0);
@@ -286,16 +231,16 @@ static asc_status go(walk *w) {
 static void deinit(walk *w) {
     for (size_t k = 0; k < 2; k++) {
         way *v = &w->ways[k];
-        for (int64_t l = 0; v->in != NULL && l <= w->n_layers; l++) let_go(w, &v->in[l]);
+        for (int64_t l = 0; v->in != NULL && l <= w->n_layers; l++) asc_held_drop(&w->bill, &v->in[l]);
         asc_free(w->j->ctx, v->in);
-        let_go(w, &v->g);
-        let_go(w, &v->f);
+        asc_held_drop(&w->bill, &v->g);
+        asc_held_drop(&w->bill, &v->f);
     }
 }
 
 asc_status asc_blockwise_gradient(asc_job *j, asc_tensor *x, size_t keep_every, asc_tensor **out_f,
                                   asc_tensor **out_g, asc_tensor **out_act) {
-    walk w = {.j = j, .x = x, .keep_every = (int64_t)keep_every};
+    walk w = {.j = j, .x = x, .keep_every = (int64_t)keep_every, .bill = {.ctx = j->ctx}};
     *out_f = *out_g = NULL;
     if (out_act != NULL) *out_act = NULL;
     asc_status st = asc_run(j->ctx, &x, 1);
@@ -306,25 +251,25 @@ asc_status asc_blockwise_gradient(asc_job *j, asc_tensor *x, size_t keep_every, 
         *out_g = w.out_g.t;
         if (out_act != NULL) *out_act = w.out_act.t;
     } else {
-        let_go(&w, &w.out_f);
-        let_go(&w, &w.out_g);
+        asc_held_drop(&w.bill, &w.out_f);
+        asc_held_drop(&w.bill, &w.out_g);
     }
-    if (st != ASC_OK || out_act == NULL) let_go(&w, &w.out_act);
+    if (st != ASC_OK || out_act == NULL) asc_held_drop(&w.bill, &w.out_act);
     return st;
 }
 
 asc_status asc_blockwise_price(asc_job *j, size_t b, size_t p, size_t keep_every, asc_price *out) {
     asc_ctx *ctx = j->ctx;
-    walk w = {.j = j, .keep_every = (int64_t)keep_every, .pricing = true};
+    walk w = {.j = j, .keep_every = (int64_t)keep_every, .bill = {.ctx = ctx, .pricing = true}};
     asc_scope_begin(ctx);
     asc_price_begin(ctx);
     w.x = asc_price_leaf(ctx, ASC_DTYPE_F32, ASC_SHAPE((int64_t)b, (int64_t)p, j->m->info.d_model));
     asc_status st = asc_tensor_poisoned(w.x) ? asc_graph_take_error(asc_graph_of(ctx)) : go(&w);
     deinit(&w);
-    let_go(&w, &w.out_f);
-    let_go(&w, &w.out_g);
-    let_go(&w, &w.out_act);
+    asc_held_drop(&w.bill, &w.out_f);
+    asc_held_drop(&w.bill, &w.out_g);
+    asc_held_drop(&w.bill, &w.out_act);
     asc_price_end(ctx);
-    *out = w.sum;
+    *out = w.bill.sum;
     return asc_scope_close(ctx, st);
 }

@@ -28,10 +28,6 @@ asc_status asc_job_too_small(asc_job *j, size_t len, size_t least_bytes);
 /* One pass over b prompts of `len` tokens: without running it. */
 ASC_MUST_USE asc_status asc_job_need(asc_job *j, asc_pass_kind kind, size_t len, size_t b, size_t keep_every,
                                      asc_price *out);
-/* What may still be allocated. */
-size_t asc_job_room(const asc_job *j);
-/* RESOURCE_EXHAUSTED: prompts of `len` tokens need so many bytes beside what is live. */
-asc_status asc_job_too_small(asc_job *j, size_t len, size_t least_bytes);
 /* Notes what a program needs in the result's predicted peak. */
 void asc_job_note_peak(asc_job *j, size_t bytes);
 /* The best way to run `want` prompts of `len` tokens; notes the predicted peak in the result.

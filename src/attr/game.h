@@ -38,13 +38,13 @@ typedef struct asc_prompt_game {
     asc_game g;
     asc_job *j;
     double *ends;            /* [2, n_out] */
-    double *scores, *errors; /* [n_out, m] */
+    double *scores, *errors; /* [n_out, m], for methods that have no arrays of their own */
 } asc_prompt_game;
 
 ASC_MUST_USE asc_status asc_prompt_game_begin(asc_job *j, asc_prompt_game *out);
-/* Scores become the result's: those of number 0 the features', of the others the matrix. Also value, baseline
- * value, converged, stochastic, samples. */
-void asc_prompt_game_publish(asc_prompt_game *p);
+/* Scores and errors [n_out, m] become the result's: those of number 0 the features', of the others the
+ * matrix. Also value, baseline value, converged, stochastic, samples. */
+void asc_prompt_game_publish(asc_prompt_game *p, const double *scores, const double *errors);
 void asc_prompt_game_end(asc_prompt_game *p);
 /* The same for scores that are worked out elsewhere: n_out numbers, scores and errors [n_out, features]. */
 void asc_job_publish(asc_job *j, size_t n_out, const double *full, const double *empty, const double *scores,

@@ -122,11 +122,11 @@ void asc_job_publish(asc_job *j, size_t n_out, const double *full, const double 
     for (size_t k = 0; k + 1 < n_out; k++) r->token_values[k] = full[1 + k];
 }
 
-void asc_prompt_game_publish(asc_prompt_game *p) {
+void asc_prompt_game_publish(asc_prompt_game *p, const double *scores, const double *errors) {
     const asc_game *g = &p->g;
     p->j->r->converged = g->converged;
     p->j->r->refinable = !g->converged;
     p->j->r->stochastic = g->stochastic;
     p->j->r->samples = g->stochastic ? g->drawn : 0;
-    asc_job_publish(p->j, g->n_out, g->full, g->empty, p->scores, p->errors);
+    asc_job_publish(p->j, g->n_out, g->full, g->empty, scores, errors);
 }

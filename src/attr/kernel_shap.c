@@ -12,7 +12,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const double CAPTUM_WEIGHT = 1e6; /* of the full and the empty set, as in Captum */
 
@@ -351,11 +350,7 @@ static asc_status run(asc_job *job) {
     shap_job j = {.g = &p.g, .f = {.ctx = job->ctx}};
     p.g.samples = prompt_samples(job);
     if (st == ASC_OK) st = solve(&j);
-    if (st == ASC_OK) {
-        memcpy(p.scores, j.s.scores, p.g.n_out * p.g.m * sizeof *p.scores);
-        memcpy(p.errors, j.s.errors, p.g.n_out * p.g.m * sizeof *p.errors);
-        asc_prompt_game_publish(&p);
-    }
+    if (st == ASC_OK) asc_prompt_game_publish(&p, j.s.scores, j.s.errors);
     deinit(&j);
     asc_prompt_game_end(&p);
     return st;

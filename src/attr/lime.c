@@ -235,11 +235,7 @@ static asc_status run(asc_job *job) {
     if (job->req->alpha > 0.0) j.penalty = job->req->alpha;
     p.g.samples = prompt_samples(job);
     if (st == ASC_OK) st = solve(&j);
-    if (st == ASC_OK) {
-        memcpy(p.scores, j.s.scores, p.g.n_out * p.g.m * sizeof *p.scores);
-        memcpy(p.errors, j.s.errors, p.g.n_out * p.g.m * sizeof *p.errors);
-        asc_prompt_game_publish(&p);
-    }
+    if (st == ASC_OK) asc_prompt_game_publish(&p, j.s.scores, j.s.errors);
     deinit(&j);
     asc_prompt_game_end(&p);
     return st;

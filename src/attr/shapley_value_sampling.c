@@ -377,7 +377,7 @@ static asc_status run(asc_job *j) {
     asc_status st = asc_prompt_game_begin(j, &p);
     p.g.samples = prompt_orders(j);
     if (st == ASC_OK) st = asc_game_sampled(&p.g, p.scores, p.errors);
-    if (st == ASC_OK) asc_prompt_game_publish(&p);
+    if (st == ASC_OK) asc_prompt_game_publish(&p, p.scores, p.errors);
     asc_prompt_game_end(&p);
     return st;
 }

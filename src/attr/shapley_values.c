@@ -146,7 +146,7 @@ static asc_status run(asc_job *j) {
     asc_status st = j->n_groups > MAX_FEATURES ? too_many(j->ctx, j->n_groups) : ASC_OK;
     if (st == ASC_OK) st = asc_prompt_game_begin(j, &p);
     if (st == ASC_OK) st = asc_game_exact(&p.g, p.scores, p.errors);
-    if (st == ASC_OK) asc_prompt_game_publish(&p);
+    if (st == ASC_OK) asc_prompt_game_publish(&p, p.scores, p.errors);
     asc_prompt_game_end(&p);
     return st;
 }

@@ -5,17 +5,13 @@
 #include "estimate.h"
 #include "exec.h"
 #include "grad.h"
+#include "held.h"
 #include "ops.h"
 #include "sweep_whole.h"
 #include "target.h"
 #include <string.h>
 
 enum { MOST_OUTS = 2 + ASC_SWEEP_N_SITES + 1 };
-
-typedef struct held {
-    asc_tensor *t; /* retained leaf; NULL = none */
-    size_t bytes;
-} held;
 
 /* A site's value in the run, in the partner's run, and the cotangent that arrived. */
 typedef struct seen {
@@ -30,8 +26,8 @@ typedef struct walk {
     int64_t b, p, t, n_layers;
     asc_tensor *x[2], *by;
     int n_runs; /* 2 with partners */
-    held *in[2];
-    held g, f[2];
+    asc_held *in[2];
+    asc_held g, f[2];
     seen seen[ASC_SWEEP_N_SITES];
     int64_t layer; /* being recorded */
     int run;       /* likewise */
@@ -41,9 +37,8 @@ typedef struct walk {
     double *host;        /* what a block's outputs are read into */
     size_t n_host;
     double *parts;
-    bool pricing;
-    size_t now;
-    asc_price sum, forward_once, backward_once;
+    asc_ledger bill;
+    asc_price forward_once, backward_once; /* of a middle block */
     bool knows_forward, knows_backward;
 } walk;
 
@@ -53,58 +48,6 @@ const char *asc_sweep_site_name(asc_sweep_site site) {
 }
 
 static bool wants(const walk *w, asc_sweep_site site) { return (w->s->want >> site & 1) != 0; }
-
-/* ---- what is held, and what it takes ---- */
-
-static void let_go(walk *w, held *h) {
-    if (h->t == NULL) return;
-    w->now -= h->bytes;
-    asc_tensor_release(h->t);
-    *h = (held){0};
-}
-
-static void hold(walk *w, held *h, asc_tensor *t, bool counts) {
-    asc_tensor_retain(t);
-    let_go(w, h);
-    *h = (held){.t = t};
-    if (counts && w->pricing) h->bytes = asc_price_buffer(w->j->ctx, t->dtype, &t->shape);
-    w->now += h->bytes;
-}
-
-static void add_price(walk *w, const asc_price *p) {
-    asc_price *s = &w->sum;
-    if (p->arena_bytes > s->arena_bytes) s->arena_bytes = p->arena_bytes;
-    if (p->scratch_bytes > s->scratch_bytes) s->scratch_bytes = p->scratch_bytes;
-    if (w->now + p->output_bytes > s->output_bytes) s->output_bytes = w->now + p->output_bytes;
-    s->cost.flops += p->cost.flops;
-    s->cost.bytes_read += p->cost.bytes_read;
-    s->cost.bytes_written += p->cost.bytes_written;
-    s->program_bytes += p->program_bytes;
-    s->code_bytes += p->code_bytes;
-}
-
-/* Computes, or prices, what a step recorded. once: where the price of a step of its kind is remembered. */
-static asc_status compute(walk *w, asc_tensor **ts, size_t n, asc_price *once) {
-    asc_price p = {0};
-    if (!w->pricing) return asc_run(w->j->ctx, ts, n);
-    asc_status st = asc_price_of(w->j->ctx, ts, n, &p);
-    if (st != ASC_OK) return st;
-    add_price(w, &p);
-    if (once != NULL) {
-        *once = p;
-        once->program_bytes = once->code_bytes = 0; /* one program for all of them */
-    }
-    return ASC_OK;
-}
-
-/* A step's result becomes a leaf that is held. */
-static asc_status keep(walk *w, held *h, asc_tensor *t) {
-    if (w->pricing) t = asc_price_leaf(w->j->ctx, t->dtype, t->shape);
-    if (asc_tensor_poisoned(t)) return asc_graph_take_error(asc_graph_of(w->j->ctx));
-    if (!w->pricing) asc_tensor_detach(t);
-    hold(w, h, t, true);
-    return ASC_OK;
-}
 
 static bool is_middle(const walk *w, int64_t l) { return l > 0 && l < w->n_layers - 1; }
 
@@ -259,24 +202,23 @@ static void back(walk *w, asc_tensor *const *y, asc_tensor *seed, asc_tensor *co
 
 static asc_status forward(walk *w, int64_t l, int k) {
     asc_ctx *ctx = w->j->ctx;
-    held *to = &w->in[k][l + 1];
+    asc_held *to = &w->in[k][l + 1];
     bool once = is_middle(w, l);
     asc_status st = asc_poll_cancel(ctx);
     if (st != ASC_OK) return st;
     asc_scope_begin(ctx);
     memset(w->seen, 0, sizeof w->seen);
-    if (w->pricing && once && w->knows_forward) {
-        add_price(w, &w->forward_once);
-        asc_tensor *t = asc_price_leaf(ctx, ASC_DTYPE_F32, w->in[k][l].t->shape);
-        if (!asc_tensor_poisoned(t)) hold(w, to, t, true);
+    if (w->bill.pricing && once && w->knows_forward) {
+        asc_ledger_add(&w->bill, &w->forward_once);
+        asc_held_stand_in(&w->bill, to, &w->in[k][l].t->shape);
         return asc_scope_close(ctx, ASC_OK);
     }
     asc_tensor *ts[MOST_OUTS] = {record(w, l, k, entering(w, l, k))};
     size_t n = asc_tensor_poisoned(ts[0]) || !w->s->values_only ? 1 : list_wanted(w, ts, 1);
-    st = compute(w, ts, n, once ? &w->forward_once : NULL);
+    st = asc_ledger_compute(&w->bill, ts, n, once ? &w->forward_once : NULL);
     w->knows_forward = w->knows_forward || once;
-    if (st == ASC_OK && n > 1 && !w->pricing) st = show(w, l, ts + 1);
-    if (st == ASC_OK) st = keep(w, to, ts[0]);
+    if (st == ASC_OK && n > 1 && !w->bill.pricing) st = show(w, l, ts + 1);
+    if (st == ASC_OK) st = asc_held_keep(&w->bill, to, ts[0]);
     return asc_scope_close(ctx, st);
 }
 
@@ -295,10 +237,10 @@ static asc_status head(walk *w) {
         back(w, ts, w->sign < 0.0 ? asc_neg(ctx, seed) : seed, hidden, &g);
         ts[n++] = g;
     }
-    st = compute(w, ts, n, NULL);
-    for (int k = 0; st == ASC_OK && k < w->n_runs; k++) st = keep(w, &w->f[k], ts[k]);
-    if (st == ASC_OK && g != NULL) st = keep(w, &w->g, g);
-    for (int k = 0; k < w->n_runs; k++) let_go(w, &w->in[k][w->n_layers]);
+    st = asc_ledger_compute(&w->bill, ts, n, NULL);
+    for (int k = 0; st == ASC_OK && k < w->n_runs; k++) st = asc_held_keep(&w->bill, &w->f[k], ts[k]);
+    if (st == ASC_OK && g != NULL) st = asc_held_keep(&w->bill, &w->g, g);
+    for (int k = 0; k < w->n_runs; k++) asc_held_drop(&w->bill, &w->in[k][w->n_layers]);
     return asc_scope_close(ctx, st);
 }
 
@@ -324,9 +266,9 @@ static asc_status backward(walk *w, int64_t l) {
     if (st != ASC_OK) return st;
     asc_scope_begin(ctx);
     memset(w->seen, 0, sizeof w->seen);
-    if (w->pricing && once && w->knows_backward) {
-        add_price(w, &w->backward_once);
-        for (int k = 0; k < w->n_runs; k++) let_go(w, &w->in[k][l]);
+    if (w->bill.pricing && once && w->knows_backward) {
+        asc_ledger_add(&w->bill, &w->backward_once);
+        for (int k = 0; k < w->n_runs; k++) asc_held_drop(&w->bill, &w->in[k][l]);
         return asc_scope_close(ctx, ASC_OK); /* the cotangent keeps its shape */
     }
     asc_tensor *x[2] = {NULL, NULL}, *y[2] = {NULL, NULL}, *g = NULL, *ts[MOST_OUTS];
@@ -339,12 +281,12 @@ static asc_status backward(walk *w, int64_t l) {
     size_t n = 1;
     ts[0] = asc_tensor_poisoned(g) || l > 0 ? g : parts_of(w, g);
     if (!asc_tensor_poisoned(g)) n = list_wanted(w, ts, 1);
-    st = compute(w, ts, n, once ? &w->backward_once : NULL);
+    st = asc_ledger_compute(&w->bill, ts, n, once ? &w->backward_once : NULL);
     w->knows_backward = w->knows_backward || once;
-    if (st == ASC_OK && n > 1 && !w->pricing) st = show(w, l, ts + 1);
-    if (st == ASC_OK && l > 0) st = keep(w, &w->g, ts[0]);
-    if (st == ASC_OK && l == 0 && !w->pricing) st = add_parts(w, ts[0]);
-    for (int k = 0; k < w->n_runs; k++) let_go(w, &w->in[k][l]);
+    if (st == ASC_OK && n > 1 && !w->bill.pricing) st = show(w, l, ts + 1);
+    if (st == ASC_OK && l > 0) st = asc_held_keep(&w->bill, &w->g, ts[0]);
+    if (st == ASC_OK && l == 0 && !w->bill.pricing) st = add_parts(w, ts[0]);
+    for (int k = 0; k < w->n_runs; k++) asc_held_drop(&w->bill, &w->in[k][l]);
     return asc_scope_close(ctx, st);
 }
 
@@ -366,30 +308,30 @@ static asc_status go(walk *w) {
     w->n_layers = j->m->decoder.cfg.n_layers;
     w->t = w->p + (int64_t)w->answer.n - 1;
     w->n_host = host_elems(w);
-    if (!w->pricing) w->host = asc_calloc(ctx, ASC_MEM_SCRATCH, w->n_host, sizeof *w->host);
+    if (!w->bill.pricing) w->host = asc_calloc(ctx, ASC_MEM_SCRATCH, w->n_host, sizeof *w->host);
     for (int k = 0; k < w->n_runs; k++) {
         w->in[k] = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)w->n_layers + 1, sizeof *w->in[k]);
         if (w->in[k] == NULL) return ASC_RESOURCE_EXHAUSTED;
     }
-    if (!w->pricing && w->host == NULL) return ASC_RESOURCE_EXHAUSTED;
+    if (!w->bill.pricing && w->host == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (int64_t l = 0; st == ASC_OK && l < w->n_layers; l++) {
         for (int k = 0; st == ASC_OK && k < w->n_runs; k++) st = forward(w, l, k);
         if (!w->s->values_only || l == 0) continue;
-        for (int k = 0; k < w->n_runs; k++) let_go(w, &w->in[k][l]);
+        for (int k = 0; k < w->n_runs; k++) asc_held_drop(&w->bill, &w->in[k][l]);
     }
     if (st == ASC_OK) st = head(w);
-    if (st == ASC_OK && !w->pricing) st = read_values(w);
+    if (st == ASC_OK && !w->bill.pricing) st = read_values(w);
     for (int64_t l = w->n_layers; st == ASC_OK && !w->s->values_only && l-- > 0;) st = backward(w, l);
     return st;
 }
 
 static void deinit(walk *w) {
     for (int k = 0; k < 2; k++) {
-        for (int64_t l = 0; w->in[k] != NULL && l <= w->n_layers; l++) let_go(w, &w->in[k][l]);
+        for (int64_t l = 0; w->in[k] != NULL && l <= w->n_layers; l++) asc_held_drop(&w->bill, &w->in[k][l]);
         asc_free(w->j->ctx, w->in[k]);
-        let_go(w, &w->f[k]);
+        asc_held_drop(&w->bill, &w->f[k]);
     }
-    let_go(w, &w->g);
+    asc_held_drop(&w->bill, &w->g);
     asc_free(w->j->ctx, w->host);
 }
 
@@ -406,7 +348,7 @@ static asc_status one_answer(asc_sweep *s, const asc_answer *answer, double sign
               .n_runs = s->paired ? 2 : 1,
               .plain = {.ctx = s->j->ctx, .grad = {.name = "gradient"}},
               .parts = s->parts,
-              .pricing = pricing};
+              .bill = {.ctx = s->j->ctx, .pricing = pricing}};
     w.rules = s->rules != NULL ? s->rules : &w.plain;
     w.grad = w.rules->grad;
     w.grad.self = w.rules;
@@ -418,16 +360,7 @@ static asc_status one_answer(asc_sweep *s, const asc_answer *answer, double sign
     w.rules->observer = NULL;
     deinit(&w);
     if (sum == NULL) return st;
-    w.now = 0;
-    if (w.n_host * sizeof(double) + w.sum.output_bytes > sum->output_bytes)
-        sum->output_bytes = w.n_host * sizeof(double) + w.sum.output_bytes;
-    if (w.sum.arena_bytes > sum->arena_bytes) sum->arena_bytes = w.sum.arena_bytes;
-    if (w.sum.scratch_bytes > sum->scratch_bytes) sum->scratch_bytes = w.sum.scratch_bytes;
-    sum->cost.flops += w.sum.cost.flops;
-    sum->cost.bytes_read += w.sum.cost.bytes_read;
-    sum->cost.bytes_written += w.sum.cost.bytes_written;
-    sum->program_bytes += w.sum.program_bytes;
-    sum->code_bytes += w.sum.code_bytes;
+    asc_price_add(sum, &w.bill.sum, w.n_host * sizeof(double));
     return st;
 }
 

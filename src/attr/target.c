@@ -212,14 +212,8 @@ asc_tensor *asc_record_parts(asc_job *j, asc_tensor *grad, asc_tensor *x, asc_te
     return asc_sum(j->ctx, asc_mul(j->ctx, grad, asc_sub(j->ctx, x, x0)), 1, axis, false);
 }
 
-typedef struct catcher {
-    asc_decoder_site site;
-    int64_t layer;
-    asc_tensor *value;
-} catcher;
-
-static asc_tensor *catch_site(void *self, asc_decoder_site site, int64_t layer, asc_tensor *value) {
-    catcher *c = self;
+asc_tensor *asc_catch_site(void *self, asc_decoder_site site, int64_t layer, asc_tensor *value) {
+    asc_site_catcher *c = self;
     if (site == c->site && layer == c->layer && c->value == NULL) c->value = value;
     return value;
 }
@@ -237,8 +231,8 @@ static asc_tensor *contrast_at_site(asc_job *j, asc_tensor *x, asc_tensor **grad
     asc_tensor *y[2], *at[2], *g[2];
     asc_job_answers(j, answers);
     for (int k = 0; k < 2; k++) {
-        catcher c = {.site = j->site, .layer = j->site_layer};
-        y[k] = score_of(j, x, &answers[k], catch_site, &c);
+        asc_site_catcher c = {.site = j->site, .layer = j->site_layer};
+        y[k] = score_of(j, x, &answers[k], asc_catch_site, &c);
         at[k] = c.value != NULL ? c.value : x;
     }
     asc_tensor *diff = asc_sub(ctx, y[0], y[1]);
@@ -254,11 +248,11 @@ static asc_tensor *contrast_at_site(asc_job *j, asc_tensor *x, asc_tensor **grad
 
 asc_tensor *asc_record_scalar(asc_job *j, asc_tensor *x, asc_tensor **grad, asc_tensor **act) {
     asc_ctx *ctx = j->ctx;
-    catcher c = {.site = j->site, .layer = j->site_layer};
+    asc_site_catcher c = {.site = j->site, .layer = j->site_layer};
     bool at_embed = j->site == ASC_SITE_EMBED;
     if (!at_embed && j->encoder == NULL && j->r->n_versus > 0 && x->poison == ASC_OK)
         return contrast_at_site(j, x, grad, act);
-    asc_tensor *y = asc_job_scalar(j, x, at_embed ? NULL : catch_site, &c);
+    asc_tensor *y = asc_job_scalar(j, x, at_embed ? NULL : asc_catch_site, &c);
     *act = at_embed || c.value == NULL ? x : c.value; /* NULL: only after an error, which the run returns */
     if (grad == NULL) return y;
     *grad = y;

@@ -41,6 +41,14 @@ asc_tensor *asc_record_prompts(asc_job *j, asc_tensor *ids);
 asc_tensor *asc_record_points(asc_job *j, asc_tensor *x, asc_tensor *x0, asc_tensor *a);
 /* Sum over the width of gradient [B,P,D] times (x - x0). */
 asc_tensor *asc_record_parts(asc_job *j, asc_tensor *grad, asc_tensor *x, asc_tensor *x0);
+/* A site function that keeps the first value that passes at one place; its self is an asc_site_catcher with
+ * value NULL at first. */
+typedef struct asc_site_catcher {
+    asc_decoder_site site;
+    int64_t layer;
+    asc_tensor *value; /* borrowed from the graph */
+} asc_site_catcher;
+asc_tensor *asc_catch_site(void *self, asc_decoder_site site, int64_t layer, asc_tensor *value);
 /* Scalar y of embeddings x; its gradient at x, or at the job's site; the value there. grad may be NULL. */
 asc_tensor *asc_record_scalar(asc_job *j, asc_tensor *x, asc_tensor **grad, asc_tensor **act);
 
