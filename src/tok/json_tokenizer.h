@@ -52,8 +52,6 @@ void asc_text_run_init(asc_text_run *r, asc_ctx *ctx, const asc_json_tokenizer *
 void asc_text_run_deinit(asc_text_run *r);
 /* Fills v with the tokens of a text, without those of the template. */
 ASC_MUST_USE asc_status asc_text_run_make(asc_text_run *r, asc_view text, const asc_tokenize_options *o);
-/* The string of token i as the file's program shows it. */
-asc_view asc_text_run_name(const asc_text_run *r, size_t i);
 
 /* How a tokenizer works inside (tokenizer.h). */
 extern const asc_tokenizer_kind asc_json_kind;

@@ -78,6 +78,28 @@ asc_status asc_want_int(asc_ctx *ctx, const asc_json *obj, const char *key, cons
                     (long long)*out, (long long)lo, (long long)hi);
 }
 
+static asc_status each(asc_ctx *ctx, const asc_json *j, const char *where, const char *key, asc_want_fn fn,
+                       void *self, int depth) {
+    asc_status st = ASC_OK;
+    asc_view type;
+    const asc_json *list;
+    if (depth > ASC_WANT_MAX_DEPTH)
+        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "%s: more than %d sequences in each other", where,
+                        ASC_WANT_MAX_DEPTH);
+    ASC_TRY(asc_want_type(ctx, j, where, &type));
+    if (!asc_view_eqs(type, "Sequence")) return fn(ctx, self, type, j);
+    ASC_TRY(asc_want_list(ctx, j, key, where, &list));
+    for (size_t i = 0; i < asc_json_len(list); i++)
+        ASC_TRY(each(ctx, asc_json_at(list, i), where, key, fn, self, depth + 1));
+done:
+    return st;
+}
+
+asc_status asc_want_each(asc_ctx *ctx, const asc_json *j, const char *where, const char *key, asc_want_fn fn,
+                         void *self) {
+    return each(ctx, j, where, key, fn, self, 0);
+}
+
 asc_status asc_want_unknown(asc_ctx *ctx, const char *where, asc_view type, const char *known) {
     asc_view cut = asc_view_cut(type, 64);
     ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "%s: type '" ASC_VIEW_FMT "' is not known", where, ASC_VIEW_ARG(cut));

@@ -27,6 +27,11 @@ ASC_MUST_USE asc_status asc_want_bool(asc_ctx *ctx, const asc_json *obj, const c
 /* fallback < lo: the key must be there. */
 ASC_MUST_USE asc_status asc_want_int(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
                                      int64_t lo, int64_t hi, int64_t fallback, int64_t *out);
+/* Calls fn with every component of j and its "type": j itself, or in order those of {"type": "Sequence", KEY:
+ * [...]}, which may hold sequences again. */
+typedef asc_status (*asc_want_fn)(asc_ctx *ctx, void *self, asc_view type, const asc_json *component);
+ASC_MUST_USE asc_status asc_want_each(asc_ctx *ctx, const asc_json *j, const char *where, const char *key,
+                                      asc_want_fn fn, void *self);
 /* UNIMPLEMENTED: "where: type 'X' is not known", with the known ones as a hint. */
 asc_status asc_want_unknown(asc_ctx *ctx, const char *where, asc_view type, const char *known);
 /* {"String": ...} or {"Regex": ...}. */

@@ -66,19 +66,9 @@ done:
     return st;
 }
 
-static asc_status add(asc_ctx *ctx, asc_normalizer *n, const asc_json *j, int depth) {
+static asc_status add(asc_ctx *ctx, void *self, asc_view type, const asc_json *j) {
+    asc_normalizer *n = self;
     asc_status st = ASC_OK;
-    asc_view type;
-    const asc_json *list;
-    if (depth > ASC_WANT_MAX_DEPTH)
-        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "%s: more than %d sequences in each other", where,
-                        ASC_WANT_MAX_DEPTH);
-    ASC_TRY(asc_want_type(ctx, j, where, &type));
-    if (asc_view_eqs(type, "Sequence")) {
-        ASC_TRY(asc_want_list(ctx, j, "normalizers", where, &list));
-        for (size_t i = 0; i < asc_json_len(list); i++) ASC_TRY(add(ctx, n, asc_json_at(list, i), depth + 1));
-        return ASC_OK;
-    }
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (!asc_view_eqs(type, types[i].type)) continue;
         ASC_TRY(asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&n->v, &n->cap, n->n + 1, sizeof *n->v));
@@ -92,7 +82,7 @@ done:
 
 asc_status asc_normalizer_init(asc_ctx *ctx, asc_normalizer *n, const asc_json *j) {
     *n = (asc_normalizer){0};
-    return asc_json_typeof(j) == ASC_JSON_NULL ? ASC_OK : add(ctx, n, j, 0);
+    return asc_json_typeof(j) == ASC_JSON_NULL ? ASC_OK : asc_want_each(ctx, j, where, "normalizers", add, n);
 }
 
 void asc_normalizer_deinit(asc_ctx *ctx, asc_normalizer *n) {

@@ -133,19 +133,9 @@ done:
     return st;
 }
 
-static asc_status add(asc_ctx *ctx, asc_post_processor *p, const asc_json *j, int depth) {
+static asc_status add(asc_ctx *ctx, void *self, asc_view type, const asc_json *j) {
+    asc_post_processor *p = self;
     asc_status st = ASC_OK;
-    asc_view type;
-    const asc_json *list;
-    if (depth > ASC_WANT_MAX_DEPTH)
-        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "%s: more than %d sequences in each other", where,
-                        ASC_WANT_MAX_DEPTH);
-    ASC_TRY(asc_want_type(ctx, j, where, &type));
-    if (asc_view_eqs(type, "Sequence")) {
-        ASC_TRY(asc_want_list(ctx, j, "processors", where, &list));
-        for (size_t i = 0; i < asc_json_len(list); i++) ASC_TRY(add(ctx, p, asc_json_at(list, i), depth + 1));
-        return ASC_OK;
-    }
     if (asc_view_eqs(type, "ByteLevel")) return read_trim(ctx, p, j);
     bool bert = asc_view_eqs(type, "BertProcessing"), roberta = asc_view_eqs(type, "RobertaProcessing");
     if (!bert && !roberta && !asc_view_eqs(type, "TemplateProcessing"))
@@ -165,7 +155,7 @@ done:
 asc_status asc_post_processor_init(asc_ctx *ctx, asc_post_processor *p, const asc_json *j) {
     asc_status st = ASC_OK;
     *p = (asc_post_processor){0};
-    if (asc_json_typeof(j) != ASC_JSON_NULL) ASC_TRY(add(ctx, p, j, 0));
+    if (asc_json_typeof(j) != ASC_JSON_NULL) ASC_TRY(asc_want_each(ctx, j, where, "processors", add, p));
     if (p->has_template) return ASC_OK;
     ASC_TRY(add_piece(ctx, &p->single, (asc_template_piece){.sequence = 0}));
     ASC_TRY(add_piece(ctx, &p->pair, (asc_template_piece){.sequence = 0}));

@@ -33,10 +33,6 @@ void asc_text_run_deinit(asc_text_run *r) {
     asc_free(r->ctx, r->byte_of);
 }
 
-asc_view asc_text_run_name(const asc_text_run *r, size_t i) {
-    return (asc_view){r->names.ptr != NULL ? r->names.ptr + r->v[i].name : "", r->v[i].name_len};
-}
-
 /* Tables between bytes and characters; a bad subpart counts as one. */
 static asc_status count_chars(asc_text_run *r) {
     asc_status st = ASC_OK;

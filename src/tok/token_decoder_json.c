@@ -85,19 +85,9 @@ done:
     return st;
 }
 
-static asc_status add(asc_ctx *ctx, asc_token_decoder *d, const asc_json *j, int depth) {
+static asc_status add(asc_ctx *ctx, void *self, asc_view type, const asc_json *j) {
+    asc_token_decoder *d = self;
     asc_status st = ASC_OK;
-    asc_view type;
-    const asc_json *list;
-    if (depth > ASC_WANT_MAX_DEPTH)
-        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "%s: more than %d sequences in each other", where,
-                        ASC_WANT_MAX_DEPTH);
-    ASC_TRY(asc_want_type(ctx, j, where, &type));
-    if (asc_view_eqs(type, "Sequence")) {
-        ASC_TRY(asc_want_list(ctx, j, "decoders", where, &list));
-        for (size_t i = 0; i < asc_json_len(list); i++) ASC_TRY(add(ctx, d, asc_json_at(list, i), depth + 1));
-        return ASC_OK;
-    }
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (!asc_view_eqs(type, types[i].type)) continue;
         ASC_TRY(asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&d->v, &d->cap, d->n + 1, sizeof *d->v));
@@ -114,7 +104,7 @@ done:
 
 asc_status asc_token_decoder_init(asc_ctx *ctx, asc_token_decoder *d, const asc_json *j) {
     *d = (asc_token_decoder){.present = asc_json_typeof(j) != ASC_JSON_NULL};
-    return d->present ? add(ctx, d, j, 0) : ASC_OK;
+    return d->present ? asc_want_each(ctx, j, where, "decoders", add, d) : ASC_OK;
 }
 
 void asc_token_decoder_deinit(asc_ctx *ctx, asc_token_decoder *d) {
