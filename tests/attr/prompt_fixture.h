@@ -74,4 +74,34 @@ static inline void fixture_row(const asc_result *r, const char *row, const char 
     fail_msg("no row '%s'", row);
 }
 
+/* Every allocation of answering q may fail (beyond the first 40, every 97th): an error
+ * or a result, and nothing is left. */
+static inline void fixture_starve(const asc_request *q) {
+    long total = 0;
+    for (long fail_at = 0; fail_at <= total; fail_at += fail_at < 40 ? 1 : 97) {
+        test_alloc a = {0};
+        asc_ctx_options o = {
+            .struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a, .n_threads = 1};
+        asc_ctx *ctx = NULL;
+        asc_model *m = NULL;
+        asc_result *r = NULL;
+        assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
+        assert_ok(ctx, asc_model_open(ctx, test_data(FIXTURE_MODEL), NULL, &m));
+        a.count = 0;
+        a.fail_at = fail_at;
+        asc_status st = asc_explain(m, q, &r);
+        if (fail_at == 0) {
+            assert_ok(ctx, st);
+            total = a.count;
+        } else {
+            assert_true(st == ASC_OK || st == ASC_RESOURCE_EXHAUSTED);
+        }
+        a.fail_at = 0;
+        asc_result_destroy(ctx, r);
+        asc_model_close(m);
+        test_ctx_end(ctx);
+        assert_int_equal(a.live, 0);
+    }
+}
+
 #endif

@@ -38,6 +38,13 @@ size_t goldens_ids(const asc_json *list, int32_t *out, size_t most);
  * a few times what that run differs from f64; the largest allowed by the reference's own notes. */
 #define GOLDENS_FACTOR 8.0
 
+/* The largest f32 noise of a figure that any of a model's cases recorded; 0 = none did. */
+double goldens_noise(const asc_json *cases, const char *key);
+/* Logits and the greedy continuation of case c of a language model. */
+void goldens_logits(goldens *g, asc_model *m, const asc_json *cases, size_t c);
+/* Ids of texts: a list of {"text": .., KEY: [..]}; o may be NULL. */
+void goldens_texts(goldens *g, asc_model *m, const asc_json *list, const char *key,
+                   const asc_tokenize_options *o);
 void goldens_attr(goldens *g, const asc_json *line);
 void goldens_tokenizer(goldens *g, const asc_json *line);
 /* Lines about the tokenizer.json that is open; false: it cannot be, which counts as a failure. */

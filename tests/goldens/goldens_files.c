@@ -41,60 +41,6 @@ void goldens_dequant(goldens *g, const asc_json *line) {
     free(out);
 }
 
-static void zoo_case(goldens *g, asc_model *m, const asc_json *k, size_t c, double floor) {
-    enum { MAX = 8192 };
-    static int32_t ids[MAX], want_ids[64], got[64];
-    const asc_json *e = asc_json_get(k, "expected"), *all = asc_json_get(e, "logits"),
-                   *last = asc_json_get(e, "logits_last");
-    size_t n = goldens_ids(asc_json_get(k, "input_ids"), ids, MAX), v = (size_t)asc_model_get_info(m).n_vocab,
-           rows = all != NULL ? n : 1, n_got = 0;
-    float *out = calloc(rows * v + 1, sizeof *out);
-    if (out == NULL) abort();
-    if (asc_model_logits(m, ids, n, rows, out) != ASC_OK) {
-        goldens_fail(g, "case %zu: %s", c, asc_error_message(g->ctx));
-        free(out);
-        return;
-    }
-    /* reference: what is left is the rounding of the result to f32, half a unit of the largest logit */
-    double big = 0.0;
-    for (size_t i = 0; i < rows * v; i++) big = fmax(big, fabs((double)out[i]));
-    double tol = strcmp(g->device, "reference") == 0 ? 6.1e-8 * big + 1e-9 : GOLDENS_FACTOR * floor;
-    for (size_t i = 0; i < rows * v; i++) {
-        double w = asc_json_num(
-            all != NULL ? asc_json_at(asc_json_at(all, i / v), i % v) : asc_json_at(last, i), NAN);
-        goldens_check(g, fabs(w - (double)out[i]) / tol, "case %zu, logit %zu: %.9g, expected %.9g", c, i,
-                      (double)out[i], w);
-    }
-    free(out);
-    size_t nw = goldens_ids(asc_json_get(asc_json_get(k, "greedy"), "token_ids"), want_ids, 64);
-    asc_generate_options o = {.struct_size = sizeof o, .max_tokens = nw, .ignore_eos = true};
-    if (nw > 0 && asc_generate(m, ids, n, &o, got, &n_got) != ASC_OK) {
-        goldens_fail(g, "case %zu, greedy: %s", c, asc_error_message(g->ctx));
-        return;
-    }
-    for (size_t i = 0; i < nw; i++)
-        goldens_check(g, i < n_got && got[i] == want_ids[i] ? 0.0 : 2.0, "case %zu: greedy token %zu differs",
-                      c, i);
-}
-
-static void zoo_tokens(goldens *g, asc_model *m, const asc_json *root) {
-    const asc_json *list = asc_json_get(asc_json_get(root, "tokenize"), "cases");
-    for (size_t i = 0; i < asc_json_len(list); i++) {
-        const asc_json *one = asc_json_at(list, i), *want = asc_json_get(one, "ids");
-        asc_token *t = NULL;
-        size_t n = 0;
-        if (asc_tokenize(g->ctx, asc_model_tokenizer(m), asc_json_str(asc_json_get(one, "text")), NULL, &t,
-                         &n) != ASC_OK) {
-            goldens_fail(g, "text %zu: %s", i, asc_error_message(g->ctx));
-            continue;
-        }
-        bool same = asc_json_len(want) == n;
-        for (size_t k = 0; same && k < n; k++) same = asc_json_int(asc_json_at(want, k), -1) == t[k].id;
-        goldens_check(g, same ? 0.0 : 2.0, "text %zu: other token ids", i);
-        asc_tokens_free(g->ctx, t);
-    }
-}
-
 /* expect: match | error | error-or-match | match-or-unsupported | error-or-warning, as the case file says. */
 static bool may_fail(asc_view expect) {
     return expect.ptr != NULL &&
@@ -126,14 +72,8 @@ void goldens_zoo(goldens *g, const char *folder) {
         goldens_fail(g, "opens, though it should be refused");
     } else {
         const asc_json *cases = asc_json_get(root, "cases");
-        double floor = 0.0;
-        for (size_t i = 0; i < asc_json_len(cases); i++) {
-            const asc_json *noise = asc_json_get(asc_json_at(cases, i), "f32_noise");
-            floor = fmax(floor, fmax(asc_json_num(asc_json_get(noise, "logits"), 0.0),
-                                     asc_json_num(asc_json_get(noise, "logits_last"), 0.0)));
-        }
-        for (size_t i = 0; i < asc_json_len(cases); i++) zoo_case(g, m, asc_json_at(cases, i), i, floor);
-        zoo_tokens(g, m, root);
+        for (size_t i = 0; i < asc_json_len(cases); i++) goldens_logits(g, m, cases, i);
+        goldens_texts(g, m, asc_json_get(asc_json_get(root, "tokenize"), "cases"), "ids", NULL);
     }
     asc_model_close(m);
     asc_json_free(root);

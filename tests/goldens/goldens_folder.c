@@ -13,21 +13,9 @@
 
 enum { MAX = 8192 };
 
-/* The largest noise of a figure over all cases of the file. */
-static double floor_of(const asc_json *cases, const char *key) {
-    double most = 0.0;
-    for (size_t i = 0; i < asc_json_len(cases); i++) {
-        const asc_json *noise = asc_json_get(asc_json_at(cases, i), "f32_noise");
-        most = fmax(most, asc_json_num(asc_json_get(noise, key), 0.0));
-        if (strcmp(key, "logits") == 0)
-            most = fmax(most, asc_json_num(asc_json_get(noise, "logits_last"), 0.0));
-    }
-    return most;
-}
-
 static double tolerance(const goldens *g, const asc_json *cases, const char *key, double scale) {
     if (strcmp(g->device, "reference") == 0) return 1e-8 * scale + 1e-11;
-    return GOLDENS_FACTOR * fmax(floor_of(cases, key), floor_of(cases, "logits"));
+    return GOLDENS_FACTOR * fmax(goldens_noise(cases, key), goldens_noise(cases, "logits"));
 }
 
 static double largest(const asc_json *list) {
@@ -91,59 +79,6 @@ static void attributions(goldens *g, const asc_json *cases, size_t c, asc_model 
     scores(g, cases, c, m, &r, "feature-ablation", asc_json_get(e, "feature_ablation"), "feature_ablation");
 }
 
-static void logits(goldens *g, const asc_json *cases, size_t c, asc_model *m) {
-    static int32_t ids[MAX], want_ids[64], got[64];
-    const asc_json *k = asc_json_at(cases, c), *e = asc_json_get(k, "expected");
-    const asc_json *all = asc_json_get(e, "logits"), *last = asc_json_get(e, "logits_last");
-    size_t n = goldens_ids(asc_json_get(k, "input_ids"), ids, MAX), n_got = 0;
-    size_t v = (size_t)asc_model_get_info(m).n_vocab, rows = all != NULL ? n : 1;
-    float *out = calloc(rows * v + 1, sizeof *out);
-    if (out == NULL) abort();
-    if (asc_model_logits(m, ids, n, rows, out) != ASC_OK) {
-        goldens_fail(g, "case %zu: %s", c, asc_error_message(g->ctx));
-        free(out);
-        return;
-    }
-    double big = 0.0;
-    for (size_t i = 0; i < rows * v; i++) big = fmax(big, fabs((double)out[i]));
-    double tol =
-        strcmp(g->device, "reference") == 0 ? 6.1e-8 * big + 1e-9 : tolerance(g, cases, "logits", big);
-    for (size_t i = 0; i < rows * v; i++) {
-        double w = asc_json_num(
-            all != NULL ? asc_json_at(asc_json_at(all, i / v), i % v) : asc_json_at(last, i), NAN);
-        goldens_check(g, fabs(w - (double)out[i]) / tol, "case %zu, logit %zu: %.9g, expected %.9g", c, i,
-                      (double)out[i], w);
-    }
-    free(out);
-    size_t nw = goldens_ids(asc_json_get(asc_json_get(k, "greedy"), "token_ids"), want_ids, 64);
-    asc_generate_options o = {.struct_size = sizeof o, .max_tokens = nw, .ignore_eos = true};
-    if (nw > 0 && asc_generate(m, ids, n, &o, got, &n_got) != ASC_OK) {
-        goldens_fail(g, "case %zu, greedy: %s", c, asc_error_message(g->ctx));
-        return;
-    }
-    for (size_t i = 0; i < nw; i++)
-        goldens_check(g, i < n_got && got[i] == want_ids[i] ? 0.0 : 2.0, "case %zu: greedy token %zu differs",
-                      c, i);
-}
-
-static void texts(goldens *g, asc_model *m, const asc_json *list) {
-    asc_tokenize_options o = {.struct_size = sizeof o, .add_bos_eos = true, .parse_special = true};
-    for (size_t i = 0; i < asc_json_len(list); i++) {
-        const asc_json *one = asc_json_at(list, i), *want = asc_json_get(one, "input_ids");
-        asc_token *t = NULL;
-        size_t n = 0;
-        asc_view text = asc_json_str(asc_json_get(one, "text"));
-        if (asc_tokenize(g->ctx, asc_model_tokenizer(m), text, &o, &t, &n) != ASC_OK) {
-            goldens_fail(g, "text %zu: %s", i, asc_error_message(g->ctx));
-            continue;
-        }
-        bool same = asc_json_len(want) == n;
-        for (size_t k = 0; same && k < n; k++) same = asc_json_int(asc_json_at(want, k), -1) == t[k].id;
-        goldens_check(g, same ? 0.0 : 2.0, "text %zu: other token ids", i);
-        asc_tokens_free(g->ctx, t);
-    }
-}
-
 /* Whether the case file lets the folder be refused, and whether it must be. */
 static bool may_fail(asc_view e) {
     return e.ptr != NULL &&
@@ -163,6 +98,7 @@ static asc_status try_to_run(asc_model *m, const asc_json *cases) {
 }
 
 bool goldens_folder(goldens *g, const char *folder) {
+    const asc_tokenize_options o = {.struct_size = sizeof o, .add_bos_eos = true, .parse_special = true};
     char path[4200];
     char *text = NULL;
     size_t len = 0;
@@ -193,13 +129,13 @@ bool goldens_folder(goldens *g, const char *folder) {
         goldens_check(g, 0.0, "opens");
     } else if (causal) {
         for (size_t i = 0; i < asc_json_len(cases); i++) {
-            logits(g, cases, i, m);
+            goldens_logits(g, m, cases, i);
             attributions(g, cases, i, m);
         }
-        texts(g, m, asc_json_get(root, "text_cases"));
+        goldens_texts(g, m, asc_json_get(root, "text_cases"), "input_ids", &o);
     } else if (texts_in) {
         goldens_encoder(g, m, cases);
-        texts(g, m, asc_json_get(root, "text_cases"));
+        goldens_texts(g, m, asc_json_get(root, "text_cases"), "input_ids", &o);
     } else if (images) {
         goldens_vision(g, net, cases);
     }
