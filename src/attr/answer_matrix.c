@@ -136,6 +136,20 @@ static bool record_chunk(asc_job *j, asc_tensor *x, size_t first, size_t n, size
     return asc_grad_many(j->ctx, s.hidden, seeds(j, &s, first, n, m), s.at, &ts[1]);
 }
 
+/* What the gradients of n of the m tokens need as one program; *together: whether they can be one. */
+static asc_status price_chunk(asc_job *j, size_t p, size_t n, size_t m, asc_price *out, bool *together) {
+    asc_ctx *ctx = j->ctx;
+    asc_tensor *ts[3] = {NULL, NULL, NULL};
+    *out = (asc_price){0};
+    asc_scope_begin(ctx);
+    asc_price_begin(ctx);
+    asc_tensor *x = asc_price_leaf(ctx, ASC_DTYPE_F32, ASC_SHAPE(1, (int64_t)p, j->m->decoder.cfg.d_model));
+    *together = record_chunk(j, x, 0, n, m, ts);
+    asc_status st = *together ? asc_price_of(ctx, ts, 3, out) : ASC_OK;
+    asc_price_end(ctx);
+    return asc_scope_close(ctx, st);
+}
+
 /* How many tokens go together under the memory bound; 0: not even one as a whole program. */
 static asc_status choose(asc_job *j, size_t p, size_t m, size_t *out) {
     asc_ctx *ctx = j->ctx;
@@ -146,16 +160,9 @@ static asc_status choose(asc_job *j, size_t p, size_t m, size_t *out) {
         return ASC_OK;
     }
     for (;; n = (n + 1) / 2) {
-        asc_price price = {0};
-        asc_tensor *ts[3] = {NULL, NULL, NULL};
-        asc_scope_begin(ctx);
-        asc_price_begin(ctx);
-        asc_tensor *x =
-            asc_price_leaf(ctx, ASC_DTYPE_F32, ASC_SHAPE(1, (int64_t)p, j->m->decoder.cfg.d_model));
-        bool together = record_chunk(j, x, 0, n, m, ts);
-        asc_status st = together ? asc_price_of(ctx, ts, 3, &price) : ASC_OK;
-        asc_price_end(ctx);
-        st = asc_scope_close(ctx, st);
+        asc_price price;
+        bool together;
+        asc_status st = price_chunk(j, p, n, m, &price, &together);
         if (st != ASC_OK) return st;
         size_t need = price.arena_bytes + price.scratch_bytes + price.output_bytes + price.code_bytes;
         size_t base = asc_price_base(ctx), limit = asc_job_limit(j);
@@ -172,6 +179,18 @@ static asc_status choose(asc_job *j, size_t p, size_t m, size_t *out) {
     chunks = (m + n - 1) / n;
     *out = (m + chunks - 1) / chunks;
     return ASC_OK;
+}
+
+/* A dry run's part: the gradients of all tokens at so many points. */
+static asc_status estimate(asc_job *j, const sums *s, size_t together, size_t points) {
+    asc_way way = {.batch = 1, .keep_every = 1};
+    asc_price price;
+    bool is_one;
+    if (together == 0) return asc_estimate_passes(j, ASC_PASS_GRADIENT, s->p, points * s->m, &way);
+    size_t chunks = (s->m + together - 1) / together;
+    asc_status st = price_chunk(j, s->p, together, s->m, &price, &is_one);
+    if (st != ASC_OK) return st;
+    return asc_estimate_gradients(j, &price, s->p + s->m - 1, together, points * chunks, points * s->m);
 }
 
 static asc_status read_chunk(sums *s, asc_tensor *const ts[3], size_t first, size_t n, double weight,
@@ -333,8 +352,7 @@ asc_status asc_job_matrix_gradient(asc_job *j, const char *norm) {
     asc_status st = sums_init(&s, j, norm);
     if (st == ASC_OK) st = choose(j, s.p, s.m, &together);
     if (st == ASC_OK && j->estimate != NULL) {
-        asc_way way = {.batch = 1, .keep_every = together == 0};
-        st = asc_estimate_passes(j, ASC_PASS_GRADIENT, s.p, s.m, &way);
+        st = estimate(j, &s, together, 1);
         sums_deinit(&s);
         return st;
     }
@@ -397,8 +415,8 @@ asc_status asc_job_matrix_path(asc_job *j, const double *alphas, const double *w
     asc_status st = sums_init(&s, j, NULL);
     if (st == ASC_OK) st = choose(j, s.p, s.m, &together);
     if (st == ASC_OK && j->estimate != NULL) {
-        asc_way way = {.batch = 1, .keep_every = together == 0};
-        st = asc_estimate_passes(j, ASC_PASS_GRADIENT, s.p, n * s.m, &way);
+        st = estimate(j, &s, together, n);
+        if (st == ASC_OK) st = asc_job_whole_value(j);
         goto done;
     }
     if (st == ASC_OK) st = path_ends(j, ends);

@@ -283,7 +283,7 @@ static asc_status similarity_target(asc_job *j) {
     st = asc_model_check_ids(j->m, ids, t.n, "text to be similar to");
     if (st == ASC_OK && !j->req->dry_run) st = asc_model_embed_text(j->m, ids, t.n, e->similar);
     if (st != ASC_OK) goto done;
-    j->r->n_forward++;
+    if (!j->req->dry_run) j->r->n_forward++; /* estimate.c counts it */
     ASC_TRY(one_id(j, 0, &j->r->target_ids, &j->r->n_target));
     ASC_TRY(copy_text(j, j->req->similar_to, &j->r->similar_to));
     if (j->m->encoder->cfg.plain_pooling)

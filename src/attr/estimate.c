@@ -209,16 +209,27 @@ asc_status asc_estimate_program(asc_job *j, const asc_price *p, size_t rows) {
     return st;
 }
 
+asc_status asc_estimate_gradients(asc_job *j, const asc_price *p, size_t len, size_t n, size_t passes,
+                                  size_t n_backward) {
+    double rate;
+    asc_status st = rate_at(j, true, len, n, &rate);
+    if (st == ASC_OK) count(j, p, (double)passes, rate);
+    j->r->n_forward += passes;
+    j->r->n_backward += n_backward;
+    return st;
+}
+
 /* ---- the job ---- */
 
-/* The pass for the model's own next tokens, which a dry run does without. */
-static asc_status count_top(asc_job *j) {
+/* So many passes over `len` tokens that end in the last one's logits (encoders: in what is explained). */
+static asc_status count_ends(asc_job *j, size_t len, double times) {
     asc_ctx *ctx = j->ctx;
     asc_decoder *d = &j->m->decoder;
     asc_price p;
+    double rate;
     asc_scope_begin(ctx);
     asc_price_begin(ctx);
-    asc_tensor *ids = asc_price_leaf(ctx, ASC_DTYPE_I32, ASC_SHAPE(1, (int64_t)j->r->n_prompt));
+    asc_tensor *ids = asc_price_leaf(ctx, ASC_DTYPE_I32, ASC_SHAPE(1, (int64_t)len));
     asc_decoder_run run = {.x = asc_record_prompts(j, ids), .tail = 1};
     asc_tensor *y = j->encoder != NULL ? asc_job_scalar(j, run.x, NULL, NULL)
                                        : asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
@@ -227,8 +238,20 @@ static asc_status count_top(asc_job *j) {
     (void)asc_price_prepares(ctx, prepares);
     asc_price_end(ctx);
     st = asc_scope_close(ctx, st);
+    if (st == ASC_OK) st = rate_at(j, false, len, 1, &rate);
+    if (st == ASC_OK) count(j, &p, times, rate);
+    return st;
+}
+
+/* The pass for the model's own next tokens, and the answer's if the model writes it: the prompt once more,
+ * then token by token. A dry run does without. */
+static asc_status count_top(asc_job *j) {
+    size_t n = j->r->n_prompt;
+    bool writes =
+        j->encoder == NULL && j->req->target.ptr == NULL && j->req->target_ids == NULL && j->r->n_target > 1;
     j->r->n_forward++;
-    return st == ASC_OK ? asc_estimate_program(j, &p, j->r->n_prompt) : st;
+    asc_status st = count_ends(j, n, writes ? 2.0 : 1.0);
+    return st == ASC_OK && writes ? count_ends(j, 1, (double)j->r->n_target - 1.0) : st;
 }
 
 /* What is predicted to be live at the peak, by what it is for. */

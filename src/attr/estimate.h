@@ -31,6 +31,10 @@ ASC_MUST_USE asc_status asc_estimate_passes(asc_job *j, asc_pass_kind kind, size
                                             const asc_way *way);
 /* Counts a program of `rows` tokens that is not one of those: a prefix. */
 ASC_MUST_USE asc_status asc_estimate_program(asc_job *j, const asc_price *p, size_t rows);
+/* Counts `passes` programs that each take the gradients of n answer tokens in one forward pass over `len`
+ * tokens, n_backward gradients in all. */
+ASC_MUST_USE asc_status asc_estimate_gradients(asc_job *j, const asc_price *p, size_t len, size_t n,
+                                               size_t passes, size_t n_backward);
 /* Counts work that is priced elsewhere: a pass needs p at most; all of them take so long, and so much. */
 void asc_estimate_work(asc_job *j, const asc_price *p, double seconds, double flops, double bytes);
 /* The dry run of a job that began at t0 (asc_now_ns): fills in the result's predictions. */

@@ -58,8 +58,8 @@ static void explain(const char *mode, const char *file, const char *method, size
 
 static void the_least_that_would_do(void **state) {
     (void)state;
-    static const char *const methods[] = {"saliency", "integrated-gradients"},
-                             *const modes[] = {"deferred", "compiled"};
+    static const char *const methods[] = {"saliency", "integrated-gradients"}, *const modes[] = {"deferred",
+                                                                                                 "compiled"};
     static outcome refused, least, less, roomy;
     for (int k = 0; k < 4; k++) {
         const char *method = methods[k / 2], *mode = modes[k % 2];
@@ -100,6 +100,39 @@ static void dry_runs_tell_the_peak(void **state) {
     }
 }
 
+/* The matrix and an answer that the model writes: their passes and arithmetic are those of the run. */
+static void answers_are_priced(void **state) {
+    (void)state;
+    static const char *const methods[] = {"input-x-gradient", "integrated-gradients", "saliency"};
+    for (int k = 0; k < 6; k++) {
+        asc_result *r[2] = {NULL, NULL};
+        asc_ctx *ctx = test_ctx("cpu", NULL);
+        asc_model *m = NULL;
+        assert_ok(ctx, asc_model_open(ctx, test_data(ZOO "llama-q4_1/model.gguf"), NULL, &m));
+        const char *text = "one two three four five six seven eight nine ten";
+        bool ig = k % 3 == 1;
+        asc_request q = {.struct_size = sizeof q,
+                         .method = methods[k % 3],
+                         .rule = ig ? "gauss-legendre" : NULL,
+                         .steps = ig ? 3 : 0,
+                         .prompt = {text, strlen(text)},
+                         .generate = 6,
+                         .per_token = k < 3};
+        assert_ok(ctx, asc_explain(m, &q, &r[0]));
+        q.dry_run = true;
+        assert_ok(ctx, asc_explain(m, &q, &r[1]));
+        assert_int_equal(r[0]->n_target, 6);
+        assert_int_equal(r[1]->n_forward, r[0]->n_forward);
+        assert_int_equal(r[1]->n_backward, r[0]->n_backward);
+        /* less the answer's attention to what stands before it, and the head behind the last token */
+        if (!(fabs(r[1]->flops - r[0]->flops) <= 0.05 * r[0]->flops))
+            fail_msg("%s, %d: %g predicted, %g done", q.method, k, r[1]->flops, r[0]->flops);
+        for (int i = 0; i < 2; i++) asc_result_destroy(ctx, r[i]);
+        asc_model_close(m);
+        test_ctx_end(ctx);
+    }
+}
+
 static void on_net(size_t memory, size_t *least_mb) {
     asc_ctx *ctx = test_ctx("cpu", NULL);
     asc_builtin *b = NULL;
@@ -133,8 +166,8 @@ static void nets_are_refused_too(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_least_that_would_do),
-                                       cmocka_unit_test(dry_runs_tell_the_peak),
-                                       cmocka_unit_test(nets_are_refused_too)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_least_that_would_do), cmocka_unit_test(dry_runs_tell_the_peak),
+        cmocka_unit_test(answers_are_priced), cmocka_unit_test(nets_are_refused_too)};
     return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
 }
