@@ -33,7 +33,7 @@ asc_view asc_json_str(const asc_json *j);                /* {NULL,0} when not a 
 /* Walks an object in file order: start with *iter = NULL; false at the end. */
 bool asc_json_next(const asc_json *obj, void **iter, asc_view *key, const asc_json **value);
 
-/* Writer: `asc_json_key(w, "a"); asc_json_put_num(w, 1)`; commas and indentation are its business. */
+/* Writer: `asc_jsonw_key(w, "a"); asc_jsonw_num(w, 1)`; commas and indentation are its business. */
 typedef struct asc_jsonw {
     asc_strbuf *out;
     int depth;
