@@ -42,7 +42,16 @@ asc_status asc_hf_text(const asc_hf_folder *f, const char *file, size_t limit, c
     *out_len = 0;
     char *path = asc_hf_path(f, asc_view_of(file));
     if (path == NULL) return ASC_RESOURCE_EXHAUSTED;
-    asc_status st = access(path, F_OK) != 0 ? ASC_OK : asc_file_read(f->ctx, path, limit, out, out_len);
+    struct stat s;
+    asc_status st = ASC_OK;
+    bool there = stat(path, &s) == 0;
+    if (there && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode)) {
+        /* opening a pipe would wait for somebody who writes */
+        ASC_FAIL(f->ctx, ASC_INVALID_ARGUMENT, "'%s' is not a regular file", path);
+        st = asc_hint(f->ctx, "a model's folder holds files; fetch it again");
+    } else if (there) {
+        st = asc_file_read(f->ctx, path, limit, out, out_len);
+    }
     asc_free(f->ctx, path);
     return st;
 }

@@ -34,6 +34,7 @@ typedef struct asc_encoder_config {
     asc_mlp_act act;
     bool pre_norm; /* x += attn(norm x); otherwise x = norm(x + attn x) */
     bool gated;    /* one projection holds the activated half and then the factor (ModernBERT) */
+    bool attn_bias, mlp_bias, norm_bias, head_bias; /* where biases must be, and only there */
     int64_t n_buckets, max_distance; /* relative positions added to attention's scores (MPNet); 0 = none */
     asc_layer_plan *plan; /* n_layers; window: tokens up to so far away on both sides are seen, 0 = all */
     asc_rope_config rope[ASC_N_ROPES];

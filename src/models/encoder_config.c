@@ -127,7 +127,7 @@ static asc_status sizes(const reader *r) {
     ASC_TRY(token_id(r, "sep_token_id", &c->sep));
     ASC_TRY(token_id(r, "mask_token_id", &c->mask));
     if (f->names->type != NULL) ASC_TRY(asc_hf_count(k, "type_vocab_size", 2, 1 << 16, &c->n_types));
-    c->first_position = f->behind_pad ? (c->pad >= 0 ? c->pad : 1) + 1 : 0;
+    c->first_position = f->behind_pad ? (f->fixed_pad || c->pad < 0 ? 1 : c->pad) + 1 : 0;
     c->context = c->n_positions - c->first_position;
     if (c->context < 1)
         return asc_hf_invalid(k, "max_position_embeddings", "positions behind that of pad_token_id");
@@ -202,6 +202,20 @@ static asc_status plan(const reader *r) {
     return st == ASC_OK ? modern_ropes(r) : st;
 }
 
+/* Where biases are: everywhere, but in ModernBERT where its keys say so. */
+static asc_status biases(const reader *r) {
+    asc_encoder_config *c = r->c;
+    asc_status st = ASC_OK;
+    c->attn_bias = c->mlp_bias = c->norm_bias = c->head_bias = true;
+    if (!c->family->modern) return ASC_OK;
+    ASC_TRY(asc_hf_flag(&r->k, "attention_bias", false, &c->attn_bias));
+    ASC_TRY(asc_hf_flag(&r->k, "mlp_bias", false, &c->mlp_bias));
+    ASC_TRY(asc_hf_flag(&r->k, "norm_bias", false, &c->norm_bias));
+    ASC_TRY(asc_hf_flag(&r->k, "classifier_bias", false, &c->head_bias));
+done:
+    return st;
+}
+
 asc_status asc_encoder_configure(asc_ctx *ctx, const char *path, const asc_json *config,
                                  asc_encoder_config *out) {
     char file[1100];
@@ -225,6 +239,7 @@ asc_status asc_encoder_configure(asc_ctx *ctx, const char *path, const asc_json 
     out->architecture = out->family->model_type;
     ASC_TRY(sizes(&r));
     ASC_TRY(refuse(&r));
+    ASC_TRY(biases(&r));
     ASC_TRY(plan(&r));
     ASC_TRY(head(&r));
 done:

@@ -24,6 +24,7 @@ typedef struct asc_encoder_family {
     const char *width, *layers, *heads, *ff, *act, *eps;
     double default_eps;
     bool behind_pad; /* positions begin behind that of the padding token (RoBERTa) */
+    bool fixed_pad;  /* ... which is 1 for positions, whatever the config says (MPNet) */
     bool modern;     /* ModernBERT: rotary positions, local windows, pre-norm, gated */
     asc_mlp_act head_act;
 } asc_encoder_family;

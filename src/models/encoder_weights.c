@@ -99,9 +99,9 @@ static asc_norm bind_norm(binder *b, const char *name, bool base, bool required)
     asc_norm n = {0};
     if (name == NULL || b->st != ASC_OK) return n;
     n.w = bind(b, name, base, ".gamma", false, 0, d);
-    n.b = bind(b, name, base, ".beta", false, 0, d);
-    if (n.w == NULL) n.w = bind(b, name, base, ".weight", required, 0, d);
-    if (n.w != NULL && n.b == NULL) n.b = bind(b, name, base, ".bias", false, 0, d);
+    bool old = n.w != NULL, biased = b->e->cfg.norm_bias;
+    if (!old) n.w = bind(b, name, base, ".weight", required, 0, d);
+    if (n.w != NULL && biased) n.b = bind(b, name, base, old ? ".beta" : ".bias", true, 0, d);
     if (n.w == NULL || n.b != NULL || b->st != ASC_OK) return n;
     float *zeros = asc_calloc(b->ctx, ASC_MEM_WEIGHTS, (size_t)d, sizeof *zeros);
     if (zeros == NULL) {
@@ -113,9 +113,10 @@ static asc_norm bind_norm(binder *b, const char *name, bool base, bool required)
     return n;
 }
 
-static asc_proj bind_proj(binder *b, const char *name, bool base, int64_t out, int64_t in) {
+/* A bias that is missing would be zeros or random numbers elsewhere; one too many would be dropped. */
+static asc_proj bind_proj(binder *b, const char *name, bool base, bool bias, int64_t out, int64_t in) {
     asc_proj p = {.w = bind(b, name, base, ".weight", true, out, in)};
-    if (p.w != NULL) p.b = bind(b, name, base, ".bias", false, 0, out);
+    if (p.w != NULL && bias) p.b = bind(b, name, base, ".bias", true, 0, out);
     return p;
 }
 
@@ -134,15 +135,15 @@ static void bind_layer(binder *b, asc_encoder_layer *w) {
     int64_t d = c->d_model;
     bool first_without = c->pre_norm && b->layer == 0; /* ModernBERT: the embeddings' norm stands for it */
     if (n->qkv != NULL) {
-        w->qkv = bind_proj(b, n->qkv, true, 3 * d, d);
+        w->qkv = bind_proj(b, n->qkv, true, c->attn_bias, 3 * d, d);
     } else {
-        w->q = bind_proj(b, n->q, true, d, d);
-        w->k = bind_proj(b, n->k, true, d, d);
-        w->v = bind_proj(b, n->v, true, d, d);
+        w->q = bind_proj(b, n->q, true, c->attn_bias, d, d);
+        w->k = bind_proj(b, n->k, true, c->attn_bias, d, d);
+        w->v = bind_proj(b, n->v, true, c->attn_bias, d, d);
     }
-    w->o = bind_proj(b, n->o, true, d, d);
-    w->up = bind_proj(b, n->up, true, c->gated ? 2 * c->d_ff : c->d_ff, d);
-    w->down = bind_proj(b, n->down, true, d, c->d_ff);
+    w->o = bind_proj(b, n->o, true, c->attn_bias, d, d);
+    w->up = bind_proj(b, n->up, true, c->mlp_bias, c->gated ? 2 * c->d_ff : c->d_ff, d);
+    w->down = bind_proj(b, n->down, true, c->mlp_bias, d, c->d_ff);
     w->attn_norm = bind_norm(b, n->attn_norm, true, !first_without);
     w->mlp_norm = bind_norm(b, n->mlp_norm, true, true);
     name_layer(b, w);
@@ -171,9 +172,10 @@ static void bind_head(binder *b) {
     bool tokens = c->head == ASC_HEAD_TOKENS;
     const char *norm = tokens ? n->token_norm : n->head_norm;
     if (c->has_head_dense)
-        e->head_dense = bind_proj(b, tokens ? n->token_dense : n->head_dense, false, c->d_model, c->d_model);
+        e->head_dense = bind_proj(b, tokens ? n->token_dense : n->head_dense, false, c->head_bias, c->d_model,
+                                  c->d_model);
     if (norm != NULL) e->head_norm = bind_norm(b, norm, false, true);
-    e->head = bind_proj(b, tokens ? "classifier" : n->head, false, c->n_classes, c->d_model);
+    e->head = bind_proj(b, tokens ? "classifier" : n->head, false, true, c->n_classes, c->d_model);
 }
 
 /* Tensors without effect on what is computed: buffers, and heads that nothing asks for. */

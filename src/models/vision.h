@@ -17,6 +17,7 @@ typedef struct asc_vision_config {
     double eps;
     asc_mlp_act act;
     bool distilled; /* a second token, whose own classifier's scores are averaged with the first's (DeiT) */
+    bool qkv_bias;
     bool has_second_token;
 } asc_vision_config;
 

@@ -57,6 +57,7 @@ asc_status asc_vision_configure(asc_ctx *ctx, const asc_hf_folder *f, asc_vision
     c->n_channels = 3;
     ASC_TRY(asc_hf_count(&k, "num_channels", -1, 4096, &c->n_channels));
     ASC_TRY(asc_hf_read_act(&k, "hidden_act", "gelu", &c->act));
+    ASC_TRY(asc_hf_flag(&k, "qkv_bias", true, &c->qkv_bias));
     if (c->d_model % c->n_heads != 0) {
         st = asc_hf_invalid(&k, "num_attention_heads", "a divisor of hidden_size");
         goto done;

@@ -6,6 +6,7 @@
 #include "vision.h"
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct vision {
     asc_vision_config cfg;
@@ -86,6 +87,23 @@ static asc_status all_used(asc_ctx *ctx, const vision *v, const asc_hf_folder *f
     return ASC_OK;
 }
 
+/* The layers take a bias if there is one; here the config says where there must be one, and only there. */
+static asc_status check_biases(asc_ctx *ctx, const vision *v, const asc_hf_folder *f) {
+    char bias[256];
+    for (size_t i = 0; i < v->params->n; i++) {
+        const char *name = v->params->entries[i].name;
+        size_t n = strlen(name);
+        if (!asc_view_ends(asc_view_of(name), asc_view_of(".weight")) || n >= sizeof bias) continue;
+        snprintf(bias, sizeof bias, "%.*s.bias", (int)(n - 7), name);
+        bool part = strstr(name, ".attention.attention.") != NULL, wanted = !part || v->cfg.qkv_bias;
+        if ((asc_params_find(v->params, asc_view_of(bias)) >= 0) == wanted) continue;
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s': tensor '%.100s' is %s", f->path, bias,
+                 wanted ? "missing" : "there, but qkv_bias of config.json is false");
+        return asc_hint(ctx, "config.json and the weights contradict each other; fetch the folder again");
+    }
+    return ASC_OK;
+}
+
 static asc_status make(asc_ctx *ctx, asc_hf_folder *f, vision *v, asc_net **out) {
     static const char *const outputs[] = {"logits"};
     const asc_vision_config *c = &v->cfg;
@@ -95,6 +113,7 @@ static asc_status make(asc_ctx *ctx, asc_hf_folder *f, vision *v, asc_net **out)
     ASC_TRY(read_labels(ctx, v, f));
     ASC_TRY(asc_vision_read_prep(ctx, f, c, v->room, &v->prep, &found));
     ASC_TRY(fill(ctx, v, f));
+    ASC_TRY(check_biases(ctx, v, f));
     asc_port x = {.name = "pixel_values",
                   .elem = ASC_ELEM_F32,
                   .shape = ASC_SHAPE(-1, c->n_channels, c->height, c->width),
@@ -162,6 +181,8 @@ bool asc_vision_is_folder(const char *path) {
     if (json || (v.len > 12 && strcmp(path + v.len - 12, ".safetensors") == 0))
         while (dir > 0 && path[dir - 1] != '/') dir--;
     snprintf(file, sizeof file, "%.*s%sconfig.json", (int)dir, path, dir > 0 ? "/" : "");
+    struct stat s;
+    if (stat(file, &s) != 0 || !S_ISREG(s.st_mode)) return false; /* a pipe would wait for its writer */
     FILE *in = fopen(file, "rb");
     if (in == NULL) return false;
     size_t n = fread(text, 1, sizeof text - 1, in);

@@ -219,6 +219,76 @@ static void test_bad_configs(void **state) {
     }
 }
 
+/* Biases stand where the config says, and only there: a missing one is not zeros. */
+static void test_biases(void **state) {
+    static const struct {
+        const char *from, *config, *says;
+    } bad[] = {
+        {"modernbert",
+         "{\"model_type\":\"modernbert\",\"architectures\":[\"ModernBertForSequenceClassification\"],"
+         "\"vocab_size\":40,\"hidden_size\":12,\"num_hidden_layers\":4,\"intermediate_size\":20,"
+         "\"num_attention_heads\":2,\"max_position_embeddings\":40,\"num_labels\":3,\"mlp_bias\":true}",
+         "mlp.Wi.bias is missing"},
+        {"deit",
+         "{\"model_type\":\"deit\",\"architectures\":[\"DeiTForImageClassification\"],\"hidden_size\":12,"
+         "\"num_hidden_layers\":2,\"intermediate_size\":20,\"num_attention_heads\":2,\"image_size\":8,"
+         "\"patch_size\":4,\"num_labels\":3,\"qkv_bias\":false}",
+         "qkv_bias"},
+    };
+    asc_ctx *ctx = *state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char folder[64];
+        asc_model *m = NULL;
+        asc_net *net = NULL;
+        folder_with(ctx, bad[i].from, bad[i].config, folder);
+        asc_status st = i == 0 ? asc_model_open(ctx, folder, NULL, &m) : asc_vision_open(ctx, folder, &net);
+        assert_int_equal(st, ASC_INVALID_ARGUMENT);
+        if (strstr(asc_error_message(ctx), bad[i].says) == NULL)
+            fail_msg("no '%s' in: %s", bad[i].says, asc_error_message(ctx));
+        remove_folder(folder);
+    }
+}
+
+/* MPNet's positions begin at 2 whatever the padding token is: the fixture's figures hold for any. */
+static void test_mpnet_padding(void **state) {
+    asc_ctx *ctx = *state;
+    char from[512], folder[64];
+    asc_model *m;
+    folder_with(
+        ctx, "mpnet",
+        "{\"model_type\":\"mpnet\",\"architectures\":[\"MPNetModel\"],\"vocab_size\":40,"
+        "\"hidden_size\":12,\"num_hidden_layers\":2,\"intermediate_size\":20,\"num_attention_heads\":2,"
+        "\"max_position_embeddings\":40,\"pad_token_id\":0}",
+        folder);
+    if (asc_model_open(ctx, folder, NULL, &m) != ASC_OK) fail_msg("%s", asc_error_message(ctx));
+    asc_json *root = case_of(ctx, data("mpnet", from));
+    text_case(ctx, m, asc_json_at(asc_json_get(root, "cases"), 0), "mpnet, padded with 0");
+    asc_json_free(root);
+    asc_model_close(m);
+    remove_folder(folder);
+}
+
+/* Nobody writes into these pipes: opening them must not wait. */
+static void test_pipes(void **state) {
+    static const char *const files[] = {"config.json", "tokenizer.json"};
+    asc_ctx *ctx = *state;
+    for (size_t i = 0; i < 2; i++) {
+        char folder[64], path[128];
+        asc_model *m;
+        asc_net *net;
+        folder_with(ctx, "bert-tokens", "{" BERT FOUR "\"num_attention_heads\":2}", folder);
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        (void)remove(path);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        assert_false(asc_vision_is_folder(folder));
+        assert_int_equal(asc_vision_open(ctx, folder, &net) == ASC_OK, 0);
+        assert_int_equal(asc_model_open(ctx, folder, NULL, &m), ASC_INVALID_ARGUMENT);
+        assert_non_null(strstr(asc_error_message(ctx), "not a regular file"));
+        assert_int_equal(remove(path), 0);
+        remove_folder(folder);
+    }
+}
+
 static void test_bad_pooling(void **state) {
     static const struct {
         const char *modules, *says;
@@ -336,9 +406,11 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),           cmocka_unit_test(test_images),
-        cmocka_unit_test(test_bad_configs),     cmocka_unit_test(test_bad_pooling),
-        cmocka_unit_test(test_wrong_questions), cmocka_unit_test(test_modes_agree),
+        cmocka_unit_test(test_texts),       cmocka_unit_test(test_images),
+        cmocka_unit_test(test_bad_configs), cmocka_unit_test(test_bad_pooling),
+        cmocka_unit_test(test_biases),      cmocka_unit_test(test_mpnet_padding),
+        cmocka_unit_test(test_pipes),       cmocka_unit_test(test_wrong_questions),
+        cmocka_unit_test(test_modes_agree),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
