@@ -132,6 +132,8 @@ asc_status asc_job_options(asc_job *j) {
                                  asc_rule_name((asc_rule)rule)));
         }
     }
+    if (q->trials > 1 && q->n_slots == 0)
+        ASC_TRY(asc_job_warn(j, "trials has no effect: no slot has several baselines"));
 done:
     return st;
 }

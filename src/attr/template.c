@@ -163,12 +163,24 @@ static void number_groups(filling *f) {
     }
 }
 
+/* Is value i the second of its name? */
+static bool is_double(const filling *f, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (f->values[k].name.ptr != NULL && asc_view_eq(f->values[k].name, f->values[i].name)) return true;
+    return false;
+}
+
 static asc_status unused(filling *f) {
     size_t place = 0;
     for (size_t i = 0; i < f->n; i++) {
         asc_view name = asc_view_cut(f->values[i].name, 60);
         if (f->values[i].name.ptr == NULL) place++;
         if (f->used[i]) continue;
+        if (f->values[i].name.ptr != NULL && is_double(f, i)) {
+            ASC_FAIL(f->ctx, ASC_INVALID_ARGUMENT, "two values for the placeholder {" ASC_VIEW_FMT "}",
+                     ASC_VIEW_ARG(name));
+            return asc_hint(f->ctx, "give one value for each name");
+        }
         if (f->values[i].name.ptr != NULL)
             ASC_FAIL(f->ctx, ASC_INVALID_ARGUMENT, "no placeholder takes the value '" ASC_VIEW_FMT "'",
                      ASC_VIEW_ARG(name));

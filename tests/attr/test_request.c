@@ -87,9 +87,10 @@ static void options_without_effect_are_said(void **state) {
     q.steps = 20;
     q.rule = "riemann-left";
     q.norm = "abs";
+    q.trials = 4;
     assert_ok(ctx, run(m, &q, &r));
     assert_true(warned(r, "steps has no effect") && warned(r, "rule has no effect") &&
-                warned(r, "norm has no effect"));
+                warned(r, "norm has no effect") && warned(r, "trials has no effect"));
     assert_string_equal(r->rule, "");
     asc_result_destroy(ctx, r);
     q = request("integrated-gradients");

@@ -41,7 +41,9 @@ static void odd_templates_say_where(void **state) {
     (void)state;
     static const asc_template_value v[] = {{.name = {"a", 1}, .text = {"one", 3}, .group = -1},
                                            {.text = {"x", 1}, .group = -1}},
-                                    void_value[] = {{.name = {"a", 1}, .text = {"", 0}, .group = -1}};
+                                    void_value[] = {{.name = {"a", 1}, .text = {"", 0}, .group = -1}},
+                                    twice[] = {{.name = {"a", 1}, .text = {"one", 3}, .group = -1},
+                                               {.name = {"a", 1}, .text = {"two", 3}, .group = -1}};
     static const struct {
         const char *text;
         const asc_template_value *values;
@@ -60,6 +62,7 @@ static void odd_templates_say_where(void **state) {
                  {"{a} {} {0}", v, 2, "{} and {0} in one template"},
                  {"{}", v, 2, "no placeholder takes the value 'a'"},
                  {"{a}", v, 2, "no placeholder takes value number 0"},
+                 {"{a}", twice, 2, "two values for the placeholder {a}"},
                  {"{a}", void_value, 1, "is empty"}};
     asc_ctx *ctx = test_ctx("cpu", NULL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
