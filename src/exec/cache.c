@@ -53,7 +53,6 @@ static void drop(asc_ctx *ctx, asc_cache_entry *e) {
     while (*at != e) at = &(*at)->chain;
     *at = e->chain;
     unlink_use(&rt->cache, e);
-    if (rt->cache.of_once == e) rt->cache.of_once = NULL;
     rt->cache.n_entries--;
     rt->cache.bytes -= e->bytes;
     asc_exe_destroy(ctx, e->exe);
@@ -90,7 +89,6 @@ asc_status asc_cache_add(asc_ctx *ctx, const uint64_t *key, size_t n_key, uint64
         return ASC_RESOURCE_EXHAUSTED;
     }
     memcpy(copy, key, n_key * sizeof *copy);
-    if (rt->cache.once && rt->cache.of_once != NULL) drop(ctx, rt->cache.of_once);
     *e = (asc_cache_entry){.exe = take_exe, .key = copy, .n_key = n_key, .hash = hash};
     e->ops_hash = asc_key_ops_hash(key);
     asc_cache_entry **chain = chain_of(rt, hash);
@@ -99,7 +97,6 @@ asc_status asc_cache_add(asc_ctx *ctx, const uint64_t *key, size_t n_key, uint64
     make_newest(&rt->cache, e);
     rt->cache.n_entries++;
     asc_cache_recount(ctx, e);
-    if (rt->cache.once) rt->cache.of_once = e;
     asc_cache_shrink(ctx, e);
     *out = e;
     return ASC_OK;
@@ -115,13 +112,6 @@ void asc_exec_cache_bound(asc_ctx *ctx, size_t entries, size_t bytes) {
     c->max_entries = entries;
     c->max_bytes = bytes;
     asc_cache_shrink(ctx, NULL);
-}
-
-bool asc_exec_once(asc_ctx *ctx, bool on) {
-    asc_cache *c = &asc_runtime_of(ctx)->cache;
-    bool was = c->once;
-    c->once = on;
-    return was;
 }
 
 void asc_exec_freeze(asc_ctx *ctx, bool on) { asc_runtime_of(ctx)->cache.frozen = on; }

@@ -177,7 +177,7 @@ static asc_status executable(asc_ctx *ctx, asc_cut_room *r, uint64_t off, asc_ca
     asc_exe *e = NULL;
     *out = asc_cache_find(rt, r->key, r->n_key, hash);
     if (*out != NULL) return ASC_OK;
-    e = rt->cache.once ? NULL : asc_disk_load(ctx, r->key, r->n_key);
+    e = asc_disk_load(ctx, r->key, r->n_key);
     if (e != NULL) {
         asc_status kept = asc_cache_add(ctx, r->key, r->n_key, hash, e, out);
         if (kept == ASC_OK) (*out)->stored = true;
@@ -282,7 +282,7 @@ static asc_status run(asc_ctx *ctx, asc_cut_room *r, asc_cache_entry *entry, asc
         }
     }
     if (first) { /* the device's code counts */
-        if (st == ASC_OK && !entry->stored && !asc_runtime_of(ctx)->cache.once)
+        if (st == ASC_OK && !entry->stored)
             asc_disk_store(ctx, entry->key, entry->n_key, e, asc_exec_cache_why(ctx, 0));
         entry->stored = true;
         asc_runtime_of(ctx)->stats.compile_ns += e->compile_ns - made;
@@ -305,8 +305,7 @@ asc_status asc_exec_cut(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_cut_r
     asc_cache_entry *entry;
     bool one = why == ASC_CUT_EAGER && n == 1 && has_inputs(ts[0]);
     asc_prof_mark m = asc_prof_begin(ctx);
-    /* one op, or one run, gains nothing from passes */
-    uint64_t off = one || rt->cache.once ? UINT64_MAX : rt->passes_off;
+    uint64_t off = one ? UINT64_MAX : rt->passes_off; /* one op gains nothing from passes */
     asc_status st = one ? collect_one(ctx, r, ts[0]) : collect(ctx, r, ts, n);
     if (st != ASC_OK || r->n == 0) return st;
     st = write_key(ctx, r, ts, n, off);

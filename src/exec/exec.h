@@ -49,11 +49,6 @@ ASC_MUST_USE asc_status asc_exec_price(asc_ctx *ctx, asc_tensor *const *ts, size
 /* Which passes run from here on, as asc_passes_parse reads it. INVALID_ARGUMENT. */
 ASC_MUST_USE asc_status asc_exec_passes(asc_ctx *ctx, const char *text);
 
-/* From here on (or no longer) programs are made for one run, as where shapes grow at every step: no passes
- * run over them, and each leaves the cache when the next one is made, so that they share their memory. Same
- * bits. Returns what it was. */
-bool asc_exec_once(asc_ctx *ctx, bool on);
-
 /* From here on, programs whose temporaries would be more than so many bytes compute values again instead of
  * keeping them (pass checkpoint); 0 = no bound, the default. One that cannot be met is met as nearly as
  * possible: compare the plan of asc_exec_price. */

@@ -43,9 +43,7 @@ typedef struct asc_cache {
     struct asc_cache_entry *table[ASC_CACHE_CHAINS], *newest, *oldest;
     size_t n_entries, max_entries, bytes, max_bytes;
     bool frozen;
-    bool once;                       /* asc_exec_once */
-    struct asc_cache_entry *of_once; /* the last one made so; NULL = gone */
-    char why[ASC_CACHE_WHYS][512];   /* ring */
+    char why[ASC_CACHE_WHYS][512]; /* ring */
     size_t n_why;
 } asc_cache;
 

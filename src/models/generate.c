@@ -2,6 +2,7 @@
  * reads each weight once. Greedy by default: the largest logit, the smallest id among equals. */
 #include "exec.h"
 #include "hash.h"
+#include "kept_keys.h"
 #include "model.h"
 #include "profile.h"
 #include <math.h>
@@ -11,53 +12,36 @@
 typedef struct gen {
     asc_model *m;
     const asc_generate_options *o;
-    asc_kv *kv, *next;
+    asc_kept_keys kept;
     float *logits;
-    int64_t pos;
 } gen;
 
-/* Runs t tokens after the kept ones; leaves the logits of the last one and the longer cache. */
+/* Runs t tokens after the kept ones; leaves the logits of the last one, and keeps them too. */
 static asc_status step(gen *g, const int32_t *ids, int64_t t) {
     asc_model *m = g->m;
     asc_ctx *ctx = m->ctx;
     asc_decoder *d = &m->decoder;
     int64_t n_layers = d->cfg.n_layers;
     asc_status st = ASC_OK;
-    const int depth = asc_prof_push(ctx, t > 1 ? "prompt" : "token", g->pos);
+    const int depth = asc_prof_push(ctx, t > 1 ? "prompt" : "token", g->kept.n);
     asc_tensor **all = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)n_layers * 2 + 1, sizeof(asc_tensor *));
     if (all == NULL) st = ASC_RESOURCE_EXHAUSTED;
     if (st != ASC_OK) goto done;
-    const bool once = asc_exec_once(ctx, t == 1); /* the keys grow with every token: no program comes twice */
     asc_scope_begin(ctx);
-    asc_decoder_run run = {.x = asc_decoder_embed(d, ids, 1, t),
-                           .pos = g->pos,
-                           .past = g->pos > 0 ? g->kv : NULL,
-                           .out_kv = g->next,
-                           .tail = 1};
+    asc_decoder_run run = {.x = asc_decoder_embed(d, ids, 1, t), .tail = 1};
+    if (!asc_tensor_poisoned(run.x)) asc_kept_keys_attend(&g->kept, &run);
     asc_tensor *y = asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
     all[0] = y;
     if (!asc_tensor_poisoned(y)) {
         for (int64_t l = 0; l < n_layers; l++) {
-            all[1 + 2 * l] = g->next[l].k;
-            all[2 + 2 * l] = g->next[l].v;
+            all[1 + 2 * l] = g->kept.now[l].k;
+            all[2 + 2 * l] = g->kept.now[l].v;
         }
         st = asc_run(ctx, all, (size_t)n_layers * 2 + 1);
         if (st == ASC_OK) st = asc_read_f32(ctx, y, g->logits, (size_t)d->cfg.n_vocab);
-        for (int64_t l = 0; l < n_layers && st == ASC_OK; l++) {
-            if (g->pos > 0) {
-                asc_tensor_release(g->kv[l].k);
-                asc_tensor_release(g->kv[l].v);
-            }
-            g->kv[l] = g->next[l];
-            asc_tensor_retain(g->kv[l].k);
-            asc_tensor_retain(g->kv[l].v);
-            asc_tensor_detach(g->kv[l].k); /* only the value is wanted, not how it came about */
-            asc_tensor_detach(g->kv[l].v);
-        }
+        if (st == ASC_OK) st = asc_kept_keys_append(&g->kept, t);
     }
     st = asc_scope_close(ctx, st);
-    (void)asc_exec_once(ctx, once);
-    if (st == ASC_OK) g->pos += t;
     asc_free(ctx, all);
 done:
     asc_prof_pop(ctx, depth);
@@ -116,23 +100,16 @@ static int64_t draw(const float *x, int64_t n, const asc_generate_options *o, ui
     return last;
 }
 
-static void drop_kept(gen *g) {
-    for (int64_t l = 0; g->kv != NULL && g->pos > 0 && l < g->m->decoder.cfg.n_layers; l++) {
-        asc_tensor_release(g->kv[l].k);
-        asc_tensor_release(g->kv[l].v);
-    }
-    g->pos = 0;
-}
-
 /* The token behind n + n_new others. Keys of a shorter sequence may be turned by other frequencies
  * (longrope): then all of it is computed anew, as a run without kept keys would. */
 static asc_status next_step(gen *g, const int32_t *ids, size_t n, const int32_t *new_ids, size_t n_new) {
-    if (asc_decoder_same_lengths(&g->m->decoder, g->pos, g->pos + 1)) return step(g, &new_ids[n_new - 1], 1);
+    if (asc_decoder_same_lengths(&g->m->decoder, g->kept.n, g->kept.n + 1))
+        return step(g, &new_ids[n_new - 1], 1);
     int32_t *all = asc_calloc(g->m->ctx, ASC_MEM_GENERAL, n + n_new, sizeof *all);
     if (all == NULL) return ASC_RESOURCE_EXHAUSTED;
     memcpy(all, ids, n * sizeof *all);
     memcpy(all + n, new_ids, n_new * sizeof *all);
-    drop_kept(g);
+    asc_kept_keys_clear(&g->kept);
     asc_status st = step(g, all, (int64_t)(n + n_new));
     asc_free(g->m->ctx, all);
     return st;
@@ -150,7 +127,7 @@ static asc_status loop(gen *g, const int32_t *ids, size_t n, int32_t *out_ids, s
         out_ids[(*out_n)++] = (int32_t)id;
         if (g->o->on_token != NULL && !g->o->on_token(g->o->self, (int32_t)id, lp)) break;
         bool end = id == tk.eos || id == tk.eot;
-        if ((end && !g->o->ignore_eos) || i + 1 == g->o->max_tokens || g->pos >= m->decoder.cfg.context)
+        if ((end && !g->o->ignore_eos) || i + 1 == g->o->max_tokens || g->kept.n >= m->decoder.cfg.context)
             break;
         st = asc_poll_cancel(m->ctx);
         if (st == ASC_OK) st = next_step(g, ids, n, out_ids, *out_n);
@@ -169,18 +146,11 @@ asc_status asc_generate(asc_model *m, const int32_t *ids, size_t n, const asc_ge
     if (opts == NULL || opts->struct_size < sizeof *opts || opts->temperature < 0.0 || opts->top_k < 0)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "generate: options are missing or negative");
     gen g = {.m = m, .o = opts};
-    size_t n_layers = (size_t)m->decoder.cfg.n_layers;
-    g.kv = asc_calloc(ctx, ASC_MEM_GENERAL, n_layers, sizeof *g.kv);
-    g.next = asc_calloc(ctx, ASC_MEM_GENERAL, n_layers, sizeof *g.next);
+    st = asc_kept_keys_init(&m->decoder, &g.kept);
     g.logits = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)m->decoder.cfg.n_vocab, sizeof *g.logits);
-    st = g.kv == NULL || g.next == NULL || g.logits == NULL ? ASC_RESOURCE_EXHAUSTED : ASC_OK;
+    if (g.logits == NULL) st = ASC_RESOURCE_EXHAUSTED;
     if (st == ASC_OK && opts->max_tokens > 0) st = loop(&g, ids, n, out_ids, out_n);
-    for (size_t l = 0; g.kv != NULL && g.pos > 0 && l < n_layers; l++) {
-        asc_tensor_release(g.kv[l].k);
-        asc_tensor_release(g.kv[l].v);
-    }
-    asc_free(ctx, g.kv);
-    asc_free(ctx, g.next);
+    asc_kept_keys_deinit(&g.kept);
     asc_free(ctx, g.logits);
     return st;
 }

@@ -138,6 +138,7 @@ static void bits_of_a_sequence(void **state) {
         const tree_case *c = &cases[i];
         kcheck k;
         assert_true(begin(&k, ctx, c));
+        k.call.many_rows = true;
         int64_t *seq = calloc((size_t)c->keys, sizeof *seq), row = c->h * c->d;
         for (size_t n = 0; n < asc_n_kernels; n++) {
             const asc_kernel *kn = asc_kernels[n];

@@ -5,7 +5,7 @@
  */
 #include "sdpa_common.inl"
 
-enum { SDPA_FEW_ROWS = 8, SDPA_MANY_GROUPS = 8 };
+enum { SDPA_MANY_GROUPS = 8 };
 
 typedef struct sdpa_job {
     sdpa_dims p;
@@ -42,21 +42,6 @@ static void sdpa_pack_unit(void *self, int64_t u, int thread) {
     (void)thread;
     const sdpa_job *j = self;
     sdpa_pack(j, u / j->p.tiles, u % j->p.tiles, j->packed + u * j->pack_floats);
-}
-
-/* s[m][j] = q[m] . k[j] for n keys in place; few rows. */
-static void sdpa_dots(const sdpa_dims *p, int64_t rows, const float *q, const float *k, int64_t n, float *s) {
-    for (int64_t j = 0; j < n; j++) {
-        const float *x = k + j * p->g * p->d;
-        for (int64_t m = 0; m < rows; m++) {
-            const float *y = q + m * p->d;
-            vf acc = vzero();
-            int64_t i = 0;
-            for (; i + VW <= p->d; i += VW) acc = vfma(vload(x + i), vload(y + i), acc);
-            if (i < p->d) acc = vfma(vloadn(x + i, p->d - i), vloadn(y + i, p->d - i), acc);
-            s[m * SDPA_KEYS + j] = vhsum(acc);
-        }
-    }
 }
 
 /* Block of nt queries from t0 on; packed: this group's tiles. */

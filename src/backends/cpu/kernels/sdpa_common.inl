@@ -8,7 +8,7 @@
 #include "tile.inl"
 #include "vmath.inl"
 
-enum { SDPA_KEYS = 128, SDPA_ROWS = 48 };
+enum { SDPA_KEYS = 128, SDPA_ROWS = 48, SDPA_FEW_ROWS = 8 };
 
 typedef struct sdpa_dims {
     int64_t b, t, s, h, g, d; /* batch, queries, keys, query heads, key heads, width */
@@ -93,6 +93,22 @@ static inline void sdpa_pack_rows(const sdpa_dims *p, const float *k, int64_t b,
     for (int64_t j = 0; j < n; j++) {
         memcpy(out + j * p->dp, x + j * p->g * p->d, (size_t)p->d * sizeof(float));
         for (int64_t i = p->d; i < p->dp; i++) out[j * p->dp + i] = 0;
+    }
+}
+
+/* s[m][j] = q[m] . k[j] for n keys in place; few rows. */
+static inline void sdpa_dots(const sdpa_dims *p, int64_t rows, const float *q, const float *k, int64_t n,
+                             float *s) {
+    for (int64_t j = 0; j < n; j++) {
+        const float *x = k + j * p->g * p->d;
+        for (int64_t m = 0; m < rows; m++) {
+            const float *y = q + m * p->d;
+            vf acc = vzero();
+            int64_t i = 0;
+            for (; i + VW <= p->d; i += VW) acc = vfma(vload(x + i), vload(y + i), acc);
+            if (i < p->d) acc = vfma(vloadn(x + i, p->d - i), vloadn(y + i, p->d - i), acc);
+            s[m * SDPA_KEYS + j] = vhsum(acc);
+        }
     }
 }
 

@@ -2,7 +2,8 @@
  * a segment: all of them see the segment's ancestors, which are read where they lie, in order, and packed
  * once in tiles counted from the sequence's first key. So a row's bits depend on its own sequence only: not
  * on where its keys lie, on other rows, or on how queries are cut into segments; and they are those of sdpa
- * (sdpa.inl) where that packs its keys. */
+ * (sdpa.inl) where that packs its keys. Few query rows of one sequence (a step of a text that grows) pack
+ * nothing, as there, unless the kernels for many rows are asked for. */
 #include "sdpa_common.inl"
 
 enum { TREE_SEGMENT = 128 }; /* queries of a segment at most: enough to pay for packing */
@@ -15,6 +16,7 @@ typedef struct tree_job {
     float *y;
     int32_t *first; /* query with which each segment begins, and the number of queries behind the last */
     int64_t segments;
+    bool few;    /* few query rows: no packing */
     float *work; /* per thread */
     int64_t pack_floats, work_floats;
 } tree_job;
@@ -27,7 +29,8 @@ static void tree_plan(tree_job *j, const asc_call *c) {
     p->keys = asc_kmin(SDPA_KEYS, asc_kround(asc_kmax(p->s, 1), VW));
     p->tiles = asc_kceil(p->s, p->keys);
     j->past = p->s - c->in_shape[1].dims[1];
-    j->pack_floats = p->keys * (p->d + p->dp);
+    j->few = p->t * p->rep <= SDPA_FEW_ROWS && !c->many_rows;
+    j->pack_floats = j->few ? 0 : p->keys * (p->d + p->dp);
     const int64_t rows = p->nq * p->rep;
     /* packed keys and values, rows, then ints: the sequence, and what each query of a segment sees first */
     j->work_floats = asc_kround(p->tiles * j->pack_floats + rows * (p->d + SDPA_KEYS + p->dp + 2), 16) +
@@ -98,6 +101,28 @@ static void tree_look(const tree_job *j, tree_segment *s, int32_t *ints) {
     }
 }
 
+/* How many of the keys list[0, n) lie behind each other in memory, from the first on. */
+static int64_t tree_stretch(const tree_job *j, const int32_t *list, int64_t n) {
+    int64_t i = 1;
+    while (i < n && list[i] == list[i - 1] + 1 && list[i] != j->past) i++;
+    return i;
+}
+
+/* Scores of rows of q with keys list[0, n), where these lie; or out += weights times their values. */
+static void tree_in_place(const tree_job *j, const int32_t *list, int64_t n, int64_t g, int64_t rows,
+                          const float *q, float *scores, float *out) {
+    const sdpa_dims *p = &j->p;
+    for (int64_t x = 0, run; x < n; x += run) {
+        run = tree_stretch(j, list + x, n - x);
+        if (q != NULL) {
+            sdpa_dots(p, rows, q, tree_row(j, j->past_k, j->k, list[x], g), run, scores + x);
+        } else {
+            const float *v = tree_row(j, j->past_v, j->v, list[x], g);
+            tile_gemm(&(tile){rows, p->d, run, scores + x, SDPA_KEYS, 1, v, p->g * p->d, out, p->dp, true});
+        }
+    }
+}
+
 /* nt queries of the segment from t0 on. */
 static void tree_block(const tree_job *j, const tree_segment *s, int64_t t0, const float *packed,
                        float *work) {
@@ -111,10 +136,14 @@ static void tree_block(const tree_job *j, const tree_segment *s, int64_t t0, con
     for (int64_t m = 0; m < rows; m++) max[m] = -INFINITY, sum[m] = 0;
     for (int64_t t = t0; t < t0 + nt; t++) first = asc_kmin(first, s->lo[t]);
     first /= p->keys;
+    if (j->few) memset(out, 0, (size_t)(rows * p->dp) * sizeof(float));
     for (int64_t x = first; x * p->keys < end; x++) {
         const int64_t j0 = x * p->keys, n = asc_kmin(p->keys, end - j0), np = asc_kround(n, VW);
         const float *kt = packed + x * j->pack_floats;
-        tile_gemm(&(tile){rows, np, p->d, q, p->d, 1, kt, p->keys, scores, SDPA_KEYS, false});
+        if (j->few)
+            tree_in_place(j, s->list + j0, n, s->g, rows, q, scores, NULL);
+        else
+            tile_gemm(&(tile){rows, np, p->d, q, p->d, 1, kt, p->keys, scores, SDPA_KEYS, false});
         for (int64_t t = t0, m = 0; t < t0 + nt; t++) {
             const int64_t lo = asc_kmin(asc_kmax(s->lo[t] - j0, 0), n);
             const int64_t hi = asc_kmin(asc_kmax(base + t + 1 - j0, lo), n);
@@ -124,8 +153,11 @@ static void tree_block(const tree_job *j, const tree_segment *s, int64_t t0, con
                 sdpa_online_row(row, lo, hi, np, &max[m], &sum[m], out + m * p->dp, x > first ? p->dp : 0);
             }
         }
-        tile_gemm(
-            &(tile){rows, p->dp, n, scores, SDPA_KEYS, 1, kt + p->d * p->keys, p->dp, out, p->dp, x > first});
+        if (j->few)
+            tree_in_place(j, s->list + j0, n, s->g, rows, NULL, scores, out);
+        else
+            tile_gemm(&(tile){rows, p->dp, n, scores, SDPA_KEYS, 1, kt + p->d * p->keys, p->dp, out, p->dp,
+                              x > first});
     }
     for (int64_t t = 0, m = 0; t < nt; t++) {
         float *y = j->y + sdpa_q_at(p, 0, s->g, s->q0 + t0 + t);
@@ -148,7 +180,7 @@ static void tree_unit(void *self, int64_t u, int thread) {
     tree_look(j, &s, ints);
     int64_t least = s.len;
     for (int64_t t = 0; t < s.n; t++) least = asc_kmin(least, s.lo[t]);
-    for (int64_t x = least / p->keys; x * p->keys < s.len; x++)
+    for (int64_t x = least / p->keys; !j->few && x * p->keys < s.len; x++)
         tree_pack(j, s.list + x * p->keys, asc_kmin(p->keys, s.len - x * p->keys), s.g,
                   packed + x * j->pack_floats);
     for (int64_t t0 = 0; t0 < s.n; t0 += p->nq) tree_block(j, &s, t0, packed, work);

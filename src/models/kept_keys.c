@@ -1,0 +1,108 @@
+/* kept_keys.c - stores of keys and values with room to spare; see kept_keys.h. A step's attention is that of
+ * a tree (op_sdpa_tree.c) which is one chain: rows behind the last kept one are nobody's ancestors. */
+#include "kept_keys.h"
+#include "exec.h"
+
+enum { ROWS = 64 }; /* a store has a multiple of so many */
+
+asc_status asc_kept_keys_init(asc_decoder *d, asc_kept_keys *out) {
+    const size_t n = (size_t)d->cfg.n_layers;
+    *out = (asc_kept_keys){.d = d};
+    out->store = asc_calloc(d->ctx, ASC_MEM_GENERAL, n, sizeof *out->store);
+    out->now = asc_calloc(d->ctx, ASC_MEM_GENERAL, n, sizeof *out->now);
+    return out->store == NULL || out->now == NULL ? ASC_RESOURCE_EXHAUSTED : ASC_OK;
+}
+
+void asc_kept_keys_deinit(asc_kept_keys *s) {
+    if (s->d == NULL) return;
+    asc_ctx *ctx = s->d->ctx;
+    for (int64_t l = 0; s->store != NULL && l < s->d->cfg.n_layers; l++) {
+        asc_tensor_release(s->store[l].k);
+        asc_tensor_release(s->store[l].v);
+    }
+    asc_free(ctx, s->store);
+    asc_free(ctx, s->now);
+    asc_free(ctx, s->ints);
+    asc_free(ctx, s->before);
+    *s = (asc_kept_keys){0};
+}
+
+void asc_kept_keys_clear(asc_kept_keys *s) { s->n = 0; }
+
+/* A token sees itself, the last key, and the chain of those kept. */
+static asc_tensor *attend(void *self, int64_t layer, asc_tensor *q, asc_tensor *k, asc_tensor *v) {
+    asc_kept_keys *s = self;
+    const asc_decoder_config *c = &s->d->cfg;
+    asc_tensor *in[] = {q, k, v, s->parent, s->key_positions, s->store[layer].k, s->store[layer].v};
+    s->now[layer] = (asc_kv){.k = k, .v = v};
+    return asc_sdpa_tree(s->d->ctx, in, c->attn_scale, c->plan[layer].window, c->attn_cap);
+}
+
+void asc_kept_keys_attend(asc_kept_keys *s, asc_decoder_run *run) {
+    asc_ctx *ctx = s->d->ctx;
+    run->pos = s->n;
+    run->whole = s->n + run->x->shape.dims[1];
+    if (s->n == 0) {
+        run->out_kv = s->now;
+        return;
+    }
+    const int32_t at = (int32_t)s->n;
+    s->before[s->room] = at - 1;
+    s->ints[s->room] = at;
+    s->parent = asc_from_i32(ctx, ASC_SHAPE(s->room + 1), s->before);
+    s->key_positions = asc_from_i32(ctx, ASC_SHAPE(s->room + 1), s->ints);
+    run->positions = asc_from_i32(ctx, ASC_SHAPE(1), &at);
+    run->attend = attend;
+    run->attend_self = s;
+}
+
+/* Room for so many rows in each store; what they hold stays. */
+static asc_status grow(asc_kept_keys *s, int64_t room) {
+    asc_ctx *ctx = s->d->ctx;
+    const asc_decoder_config *c = &s->d->cfg;
+    const asc_shape shape = ASC_SHAPE(1, room, c->n_kv, c->head_dim);
+    const int64_t elems = asc_shape_elems(&shape), held = s->n * c->n_kv * c->head_dim;
+    float *zeros = elems < 0 ? NULL : asc_calloc(ctx, ASC_MEM_SCRATCH, (size_t)elems + 1, sizeof *zeros);
+    int32_t *ints = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)room + 1, sizeof *ints);
+    int32_t *before = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)room + 1, sizeof *before);
+    asc_status st = zeros == NULL || ints == NULL || before == NULL ? ASC_RESOURCE_EXHAUSTED : ASC_OK;
+    for (int64_t i = 0; st == ASC_OK && i < 2 * c->n_layers; i++) {
+        asc_tensor **old = i % 2 == 0 ? &s->store[i / 2].k : &s->store[i / 2].v;
+        asc_tensor *wide = asc_from_f32(ctx, shape, zeros);
+        if (asc_tensor_poisoned(wide)) st = asc_graph_take_error(asc_graph_of(ctx));
+        if (st == ASC_OK && held > 0) st = asc_exec_copy_part(ctx, wide, 0, *old, 0, held);
+        if (st != ASC_OK) break;
+        asc_tensor_retain(wide);
+        asc_tensor_release(*old);
+        *old = wide;
+    }
+    asc_free(ctx, zeros);
+    if (st != ASC_OK) { /* stores differ in their room now: nothing is kept */
+        asc_free(ctx, ints);
+        asc_free(ctx, before);
+        s->n = s->room = 0;
+        return st;
+    }
+    for (int32_t i = 0; i <= (int32_t)room; i++) ints[i] = i, before[i] = i - 1;
+    asc_free(ctx, s->ints);
+    asc_free(ctx, s->before);
+    s->ints = ints;
+    s->before = before;
+    s->room = room;
+    return ASC_OK;
+}
+
+asc_status asc_kept_keys_append(asc_kept_keys *s, int64_t t) {
+    asc_ctx *ctx = s->d->ctx;
+    const int64_t width = s->d->cfg.n_kv * s->d->cfg.head_dim, need = s->n + t;
+    asc_status st = ASC_OK;
+    if (need > INT32_MAX / 2) return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "more tokens than can be kept");
+    if (need > s->room) ASC_TRY(grow(s, (need / ROWS + 1) * ROWS));
+    for (int64_t l = 0; l < s->d->cfg.n_layers; l++) {
+        ASC_TRY(asc_exec_copy_part(ctx, s->store[l].k, s->n * width, s->now[l].k, 0, t * width));
+        ASC_TRY(asc_exec_copy_part(ctx, s->store[l].v, s->n * width, s->now[l].v, 0, t * width));
+    }
+    s->n = need;
+done:
+    return st;
+}
