@@ -4,7 +4,8 @@
  * it. For what it sees the formula is that of sdpa (op_sdpa.c). Keys 0 .. P - 1 come from another run
  * (past_k, past_v), the others are k and v. Any numbers are a tree: a parent that is not before its child
  * counts as the key before it. What a query gives does not depend on the other sequences, on the numbers of
- * its keys, or on how many of them are past: kernels must keep to that, bit for bit. Gradients in both
+ * its keys, or on how many of them are past: kernels must keep to that, bit for bit, where those for many
+ * rows are asked for (asc_set_many_rows); otherwise few queries may round differently. Gradients in both
  * directions: by the mask of the tree, a table [R,S]. */
 #include <math.h>
 
