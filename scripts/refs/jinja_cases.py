@@ -102,14 +102,39 @@ FAILS = [
 ]
 
 
+MORE = [
+    "{{ d|tojson(ensure_ascii=true) }}", "{{ ['\u00e9\u4f60\U0001F600', 'a\"']|tojson(ensure_ascii=true) }}", "{{ d|tojson(separators=(',', ':')) }}", "{{ {'b': 1, 'a': {'d': [1], 'c': 2}}|tojson(sort_keys=true) }}", "{{ l|tojson(indent='--') }}", "{{ d|tojson(indent=1, separators=(', ', ' = ')) }}", "{{ l|tojson(true) }}", "{{ d|tojson(indent=0) }}",
+    "{% raw %}{{ not }} {% if %}{% endraw %}x", "  {% raw %}\n a {% endraw %}\nb", "a {%- raw -%} \n {{x}} \n {%- endraw -%} \n b", "{% raw %}{% endraw %}", "x\n  {% raw %}y\n  {% endraw %}\nz", "{%+ raw %}\nq{%+ endraw +%}\nw",
+    "{% filter upper %}ab{{ s }}c{% endfilter %}", "{% filter trim|replace('a', 'b') %} a a {% endfilter %}", "{% set x | upper %}a{{ a }}b{% endset %}{{ x }}", "{% set x | trim | length %} abc {% endset %}{{ x + 1 }}", "{% filter indent(2, true) %}a\nb\n{% endfilter %}", "{% filter default('x') %}{% filter lower %}QQ{% endfilter %}{% endfilter %}",
+    "{% with %}{% set q = 1 %}{{ q }}{% endwith %}{{ q is defined }}", "{% with x = 1, y = a + 1 %}{{ x }}{{ y }}{% endwith %}{{ x is defined }}", "{% set x = 5 %}{% with x = 1, y = x %}{{ x }}{{ y }}{% endwith %}{{ x }}",
+    "{% macro m() %}[{{ caller() }}]{% endmacro %}{% call m() %}in {{ a }}{% endcall %}", "{% macro m(x) %}{% for i in [1, 2] %}{{ caller(i, x) }};{% endfor %}{% endmacro %}{% call(p, q='d') m('z') %}{{ p }}{{ q }}{% endcall %}", "{% macro m() %}{{ caller is defined }}{% endmacro %}{{ m() }}",
+    "{% macro m(a) %}{{ a }}|{{ varargs }}|{{ kwargs }}{% endmacro %}{{ m(1, 2, 3, z=4) }}", "{% macro m() %}{{ varargs|length }}{{ kwargs.q }}{% endmacro %}{{ m(q=1) }}{{ m(1, 2) }}", "{% macro m(a, b=2) %}{{ a }}{{ b }}{{ kwargs|length }}{% endmacro %}{{ m(b=1, c=3) }}",
+    "{% for x in [[1, [2, [3]]], 4] recursive %}{% if x is number %}{{ x }}@{{ loop.depth }}{% else %}({{ loop(x) }}){% endif %}{% endfor %}", "{% for k in [{'n': 'a', 'c': [{'n': 'b', 'c': []}]}] recursive %}<{{ k.n }}{{ loop(k.c) }}>{% endfor %}",
+    "{% for x in [1,2,3] %}{{ loop.cycle('a', 'b') }}{% endfor %}", "{% for x in [1,1,2,2,1] %}{% if loop.changed(x) %}{{ x }}{% endif %}{% endfor %}",
+    "{{ [3, 1, 2]|min }}{{ [3, 1, 2]|max }}{{ [1, 2]|sum }}{{ ['b', 'A']|min }}{{ []|max }}{{ [{'a': 2}, {'a': 1}]|min(attribute='a') }}", "{{ [1.5, 2]|sum }}{{ [{'a': 2}, {'a': 1}]|sum(attribute='a') }}{{ [1]|sum(start=10) }}",
+    "{{ ['a', 'B', 'A', 'b', 1, 1]|unique|list }}{{ ['a', 'A']|unique(true)|list }}{{ [{'k': 1, 'v': 2}, {'k': 1, 'v': 3}]|unique(attribute='k')|list }}", "{{ range(7)|batch(3)|list }}{{ range(7)|batch(3, 0)|list }}{{ range(7)|slice(3)|list }}{{ range(7)|slice(3, 'x')|list }}",
+    "{% for g, items in [{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'y'}, {'a': 1, 'b': 'z'}]|groupby('a') %}{{ g }}:{{ items|map(attribute='b')|join(',') }};{% endfor %}", "{% for g in [{'c': 'B'}, {'c': 'a'}, {'c': 'b'}]|groupby('c') %}{{ g.grouper }}={{ g.list|length }} {% endfor %}",
+    "{{ 'a<b>&\"\\''|e }}", "{{ ('<'|safe) + '<' }}", "{{ '<' + ('>'|safe) + '&' }}", "{{ ('<b>'|safe) + ('<i>'|e) + 'x&y' }}", "{{ ('<'|safe) ~ '<' }}", "{{ ('<'|safe)|e }}{{ ('<'|safe)|forceescape }}", "{{ ('<'|safe|string) + '<' }}",
+    "{{ 'a\nb\n\nc'|indent }}", "{{ 'a\nb\n\nc\n'|indent(2, true, true) }}", "{{ 'a\nb'|indent('> ') }}", "{{ ''|indent(first=true) }}|", "{{ 'hello wORLD-foo (bar) it\\'s'|title }}", "{{ 'ab'|center(7) }}|{{ 'abc'|center(6) }}|", "{{ 2.5|round }}{{ 3.5|round }}{{ 42|round }}{{ 2.675|round(2) }}{{ 2.1|round(method='ceil') }}{{ 2.99|round(1, 'floor') }}{{ 1234.5678|round(3) }}",
+    "{{ ['a', 'b']|map(attribute='x')|list|length }}{{ [{'n': 'a'}, {'n': 'b'}]|join('-', attribute='n') }}",
+    "{{ '12'.isdigit() }}{{ 'a1'.isalnum() }}{{ 'ab'.isalpha() }}{{ ' '.isspace() }}{{ ''.isdigit() }}{{ 'aB'.islower() }}{{ 'AB1'.isupper() }}{{ '\u00b2'.isdigit() }}{{ '\u00bd'.isnumeric() }}{{ '1a'.isdigit() }}", "{{ 'a\nb\r\nc\n'.splitlines() }}{{ 'a\n\nb'.splitlines(true) }}{{ ''.splitlines() }}", "{{ 'they\\'re BIG'.title() }}{{ 'x1y'.title() }}",
+    "{{ 'a'.ljust(3) }}|{{ 'a'.rjust(3, '*') }}|{{ 'ab'.center(5, '-') }}|{{ '-7'.zfill(4) }}{{ '12'.zfill(1) }}", "{{ 'a=b=c'.partition('=') }}{{ 'a=b=c'.rpartition('=') }}{{ 'abc'.partition('=') }}{{ 'abc'.rpartition('=') }}", "{{ [1, 2, 1].count(1) }}{{ [1, 2].index(2) }}{{ d.copy() == d }}",
+]
+
+MORE_FAILS = [
+    "{%+ raw +%}\nq{% endraw %}",
+    "{% macro m() %}x{% endmacro %}{% call m() %}{% endcall %}", "{% for x in [1] %}{{ loop([2]) }}{% endfor %}", "{% raw %}x", "{% filter %}{% endfilter %}", "{% call 5 %}{% endcall %}", "{% with x %}{% endwith %}", "{{ [1, 2].index(3) }}", "{{ 'a'|batch }}", "{{ ['a', 1]|min }}", "{{ 'x'|round }}", "{{ (l|map('string'))|tojson }}", "{% endfilter %}", "{{ 'a'.zfill('x') }}", "{{ d|tojson(separators=1) }}",
+]
+
+
 def environment():
     env = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
 
     def refuse(message):
         raise jinja2.TemplateError(message)
 
-    def tojson(x, indent=None):
-        return json.dumps(x, ensure_ascii=False, indent=indent)
+    def tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
+        return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
     env.globals["raise_exception"] = refuse
     env.filters["tojson"] = tojson
@@ -144,9 +169,9 @@ def main(path):
     values = {**V, **CHAT}
     rng = random.Random(20)
     templates = ["{{ %s }}" % e for line in EXPR.strip().split("\n") for e in line.split("|") if e.count("'") % 2 == 0 and e.count('"') % 2 == 0]
-    templates += ["{{ %s }}" % e for e in EXPR_LINES + METHODS] + STATEMENTS + MACROS + list(whitespace_cases(rng, 250))
+    templates += ["{{ %s }}" % e for e in EXPR_LINES + METHODS] + STATEMENTS + MACROS + list(whitespace_cases(rng, 250)) + MORE
     seen, rows = set(), []
-    for t in templates + FAILS:
+    for t in templates + FAILS + MORE_FAILS:
         if t in seen:
             continue
         seen.add(t)
@@ -155,10 +180,10 @@ def main(path):
             row["expected"] = env.from_string(t).render(**values)
         except Exception as e:  # which class it is does not matter to the reader of the file
             row["fails"] = True
-            if t not in FAILS:
+            if t not in FAILS + MORE_FAILS:
                 print("fails:", repr(t), e, file=sys.stderr)
         else:
-            if t in FAILS:
+            if t in FAILS + MORE_FAILS:
                 print("does not fail:", repr(t), repr(row["expected"]), file=sys.stderr)
                 continue
         rows.append(row)

@@ -76,6 +76,7 @@ typedef struct asc_jinja_dict asc_jinja_dict;
 
 typedef struct asc_jinja_value {
     asc_jinja_type type;
+    bool safe; /* a string from the filter safe or escape: '+' escapes what is joined to it */
     union {
         bool b;
         int64_t i;
@@ -97,6 +98,7 @@ struct asc_jinja_list {
     asc_jinja_value *v;
     size_t n;
     bool tuple;
+    bool group;   /* (grouper, list) of groupby, which has these attributes */
     bool lazy;    /* what a filter such as map gives: loops once, is true, has no length */
     size_t depth; /* 1 + the deepest element */
 };
@@ -133,6 +135,7 @@ typedef struct asc_jinja {
     int32_t message;        /* message whose iteration is running */
     asc_jinja_str *capture; /* where output goes instead of `out`, for macros and block assignments */
     asc_jinja_flow flow;
+    const asc_jinja_value *body; /* text of the block whose filters are running */
     asc_strbuf out;
     asc_jinja_span *spans;
     size_t n_spans, cap_spans;

@@ -28,12 +28,19 @@ typedef enum asc_jinja_node_kind {
     JN_OUTPUT, /* a */
     JN_IF,     /* kids: JN_BRANCH in order */
     JN_BRANCH, /* a = condition or NULL for else; kids = body */
-    JN_FOR,    /* a = iterable, b = filter or NULL, c = else branch or NULL; target; kids = body */
-    JN_SET,    /* target; a = value, or NULL and kids = body whose output is the value */
-    JN_MACRO,  /* text = name; target = parameters (JN_NAME, a = default or NULL); kids = body */
+    JN_FOR,    /* a = iterable, b = filter or NULL, c = else branch or NULL; target; kids = body;
+                  num.i = recursive */
+    JN_SET,    /* target; a = value, or NULL and kids = body whose output is the value,
+                  through the filters b (as JN_FILTER_BLOCK) when there are some */
+    JN_MACRO,  /* text = name; target = parameters (JN_NAME, a = default or NULL); kids = body; num.i =
+                  ASC_JINJA_USES_* */
     JN_BREAK,
     JN_CONTINUE,
-    JN_SCOPE, /* kids = body whose assignments stay inside */
+    JN_SCOPE,        /* kids = body whose assignments stay inside */
+    JN_WITH,         /* target = names (JN_NAME, a = value), all values first; kids = body */
+    JN_FILTER_BLOCK, /* a = the filters, JN_FILTER around a JN_BODY; kids = body */
+    JN_BODY,         /* stands for the text of the body that the filters around it belong to */
+    JN_CALL_BLOCK,   /* a = the call; target = parameters of caller, as a macro's; kids = body */
     /* expressions */
     JN_NONE,
     JN_BOOL,
@@ -62,6 +69,9 @@ typedef enum asc_jinja_node_kind {
     JN_CONCAT,  /* kids, ~ */
     JN_COND     /* b if a else c (c may be NULL) */
 } asc_jinja_node_kind;
+
+/* What a macro's body says anywhere: then it takes what is left over under that name. */
+enum { ASC_JINJA_USES_CALLER = 1, ASC_JINJA_USES_VARARGS = 2, ASC_JINJA_USES_KWARGS = 4 };
 
 typedef enum asc_jinja_op {
     JO_ADD,
@@ -113,6 +123,9 @@ struct asc_jinja_scope {
 struct asc_jinja_loop {
     const asc_jinja_list *items;
     size_t index0, depth;
+    const asc_jinja_node *node; /* of a recursive loop, which may be called; else NULL */
+    asc_jinja_scope *scope;     /* around it */
+    asc_jinja_value seen;       /* by loop.changed; a list, or undefined */
 };
 struct asc_jinja_macro {
     const asc_jinja_node *node;
@@ -154,6 +167,8 @@ ASC_MUST_USE asc_status asc_jinja_parse_expr(asc_jinja *j, asc_jinja_node **out)
 /* An expression without a trailing inline if, as in `for x in EXPR if ...`; a, b without parentheses is a
  * tuple. */
 ASC_MUST_USE asc_status asc_jinja_parse_tuple(asc_jinja *j, bool with_cond, asc_jinja_node **out);
+/* f | g(x) | ... around *io; the first name is next. */
+ASC_MUST_USE asc_status asc_jinja_parse_filter_chain(asc_jinja *j, asc_jinja_node **io);
 ASC_MUST_USE asc_status asc_jinja_parse_string(asc_jinja *j, asc_jinja_node **out); /* one or more literals */
 ASC_MUST_USE asc_status asc_jinja_parse_number(asc_jinja *j, asc_jinja_node **out);
 ASC_MUST_USE asc_status asc_jinja_node_new(asc_jinja *j, asc_jinja_node_kind kind, size_t off,
@@ -209,9 +224,18 @@ asc_jinja_value asc_jinja_from_str(asc_jinja_str s);
 /* The keys, values or (key, value) tuples of a dict as a list. */
 ASC_MUST_USE asc_status asc_jinja_dict_part(asc_jinja *j, const asc_jinja_dict *d, bool keys, bool values,
                                             asc_jinja_value *out);
-/* Runs a macro with the evaluated arguments in c. */
+/* A macro of this node, in the scope that is open. */
+ASC_MUST_USE asc_status asc_jinja_new_macro(asc_jinja *j, const asc_jinja_node *n, asc_jinja_value *out);
+/* loop(items) of a recursive loop. */
+ASC_MUST_USE asc_status asc_jinja_call_loop(asc_jinja *j, const struct asc_jinja_loop *l,
+                                            const asc_jinja_value *items, size_t off, asc_jinja_value *out);
+/* Runs a macro with the evaluated arguments in c; caller NULL = it is not called by a call block. */
 ASC_MUST_USE asc_status asc_jinja_call_macro(asc_jinja *j, const struct asc_jinja_macro *m,
-                                             const asc_jinja_call *c, asc_jinja_value *out);
+                                             const asc_jinja_call *c, const asc_jinja_value *caller,
+                                             asc_jinja_value *out);
+/* Evaluates a JN_CALL; the macro it calls takes `caller`, which may be NULL. */
+ASC_MUST_USE asc_status asc_jinja_eval_call_with(asc_jinja *j, const asc_jinja_node *n,
+                                                 const asc_jinja_value *caller, asc_jinja_value *out);
 /* Length in characters; an ill-formed run counts as one character. */
 size_t asc_jinja_chars(asc_view v);
 /* A copy in the arena of text written by the engine itself, as a template string. */
@@ -223,8 +247,18 @@ ASC_MUST_USE asc_status asc_jinja_path(asc_jinja *j, const asc_jinja_call *c, co
 asc_status asc_jinja_sort(asc_jinja *j, asc_jinja_call *c,
                           asc_jinja_value *out); /* filters of jinja_sort.c */
 asc_status asc_jinja_dictsort(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out);
-extern const asc_jinja_builtin asc_jinja_list_filters[]; /* jinja_filters_list.c */
-extern const asc_jinja_builtin asc_jinja_methods[];      /* jinja_methods.c */
+extern const asc_jinja_builtin asc_jinja_list_filters[];  /* jinja_filters_list.c */
+extern const asc_jinja_builtin asc_jinja_group_filters[]; /* jinja_filters_group.c */
+extern const asc_jinja_builtin asc_jinja_text_filters[];  /* jinja_filters_text.c */
+extern const asc_jinja_builtin asc_jinja_more_methods[];  /* jinja_methods_more.c */
+/* The string with & < > " ' as HTML has them. */
+ASC_MUST_USE asc_status asc_jinja_escape(asc_jinja *j, asc_jinja_str s, asc_jinja_str *out);
+/* The lines of a string as Python's splitlines cuts them. */
+ASC_MUST_USE asc_status asc_jinja_lines(asc_jinja *j, asc_jinja_str s, bool keep_ends, asc_jinja_value *out);
+/* n copies of a character. */
+ASC_MUST_USE asc_status asc_jinja_pad(asc_jinja *j, asc_jinja_str *s, const char *c, int64_t n);
+extern const asc_jinja_builtin asc_jinja_methods[]; /* jinja_methods.c */
+extern const asc_jinja_builtin asc_jinja_strftime;  /* may be called, but is not "defined" */
 const asc_jinja_builtin *asc_jinja_find_filter(asc_view name);
 const asc_jinja_builtin *asc_jinja_find_test(asc_view name);
 const asc_jinja_builtin *asc_jinja_find_function(asc_view name);

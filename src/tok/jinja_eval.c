@@ -206,18 +206,21 @@ static asc_status filter_items(asc_jinja *j, const asc_jinja_node *n, const asc_
     return ASC_OK;
 }
 
-static asc_status exec_for(asc_jinja *j, const asc_jinja_node *n) {
-    asc_jinja_value v, loop = {.type = ASC_JINJA_LOOP};
+/* The loop n over the elements of v; depth: of loops that called it. */
+static asc_status run_loop(asc_jinja *j, const asc_jinja_node *n, const asc_jinja_value *v, size_t depth) {
+    asc_jinja_value loop = {.type = ASC_JINJA_LOOP};
     const asc_jinja_list *items;
     asc_jinja_scope *outer = j->scope, *inner = NULL;
     int32_t message = j->message;
-    ASC_JINJA_DO(asc_jinja_eval(j, n->a, &v));
-    ASC_JINJA_DO(asc_jinja_iterate(j, &v, n->off, &items));
+    ASC_JINJA_DO(asc_jinja_iterate(j, v, n->off, &items));
     if (n->b != NULL) ASC_JINJA_DO(filter_items(j, n, &items));
     if (items->n == 0) return n->c != NULL ? asc_jinja_exec(j, n->c) : ASC_OK;
     struct asc_jinja_loop *state = asc_jinja_alloc(j, 1, sizeof *state);
     if (state == NULL) return ASC_RESOURCE_EXHAUSTED;
     state->items = items;
+    state->depth = depth;
+    state->node = n->num.i != 0 ? n : NULL;
+    state->scope = outer;
     loop.u.loop = state;
     for (size_t i = 0; i < items->n && j->flow != ASC_JINJA_BREAK; i++) {
         const asc_jinja_value *item = &items->v[i];
@@ -240,6 +243,33 @@ static asc_status exec_for(asc_jinja *j, const asc_jinja_node *n) {
     return ASC_OK;
 }
 
+static asc_status exec_for(asc_jinja *j, const asc_jinja_node *n) {
+    asc_jinja_value v;
+    ASC_JINJA_DO(asc_jinja_eval(j, n->a, &v));
+    return run_loop(j, n, &v, 0);
+}
+
+asc_status asc_jinja_call_loop(asc_jinja *j, const struct asc_jinja_loop *l, const asc_jinja_value *items,
+                               size_t off, asc_jinja_value *out) {
+    asc_jinja_scope *scope = j->scope;
+    asc_jinja_str *capture = j->capture, text = {0};
+    if (l->node == NULL) return asc_jinja_fail(j, off, ASC_INVALID_ARGUMENT, "this loop is not recursive");
+    if (j->calls + l->node->depth > ASC_JINJA_MAX_CALLS)
+        return asc_jinja_fail(j, off, ASC_RESOURCE_EXHAUSTED,
+                              "loops nest deeper than the limit ASC_JINJA_MAX_CALLS = %d",
+                              (int)ASC_JINJA_MAX_CALLS);
+    j->calls += l->node->depth;
+    j->capture = &text;
+    j->scope = l->scope;
+    l->scope->kept = true;
+    asc_status st = run_loop(j, l->node, items, l->depth + 1);
+    j->capture = capture; /* also on failure: `text` ends here */
+    j->scope = scope;
+    j->calls -= l->node->depth;
+    *out = asc_jinja_from_str(text);
+    return st;
+}
+
 static asc_status exec_if(asc_jinja *j, const asc_jinja_node *n) {
     for (const asc_jinja_node *br = n->kids; br != NULL; br = br->next) {
         asc_jinja_value v = asc_jinja_bool(true);
@@ -249,22 +279,62 @@ static asc_status exec_if(asc_jinja *j, const asc_jinja_node *n) {
     return ASC_OK;
 }
 
+/* What the statements write, as a string, sent through the filters when there are some. */
+static asc_status body_text(asc_jinja *j, const asc_jinja_node *kids, const asc_jinja_node *filters,
+                            asc_jinja_value *out) {
+    asc_jinja_str *outer = j->capture, text = {0};
+    asc_jinja_scope *scope = j->scope;
+    const asc_jinja_value *body = j->body;
+    j->capture = &text;
+    ASC_JINJA_DO(asc_jinja_scope_push(j, scope));
+    asc_status st = asc_jinja_exec(j, kids);
+    j->capture = outer; /* also on failure: `text` ends here */
+    j->scope = scope;
+    if (st != ASC_OK) return st;
+    asc_jinja_value v = asc_jinja_from_str(text);
+    *out = v;
+    if (filters == NULL) return ASC_OK;
+    j->body = &v;
+    st = asc_jinja_eval(j, filters, out);
+    j->body = body;
+    return st;
+}
+
 static asc_status exec_set(asc_jinja *j, const asc_jinja_node *n) {
     asc_jinja_value v = {.type = ASC_JINJA_STRING};
     if (n->a != NULL) {
         ASC_JINJA_DO(asc_jinja_eval(j, n->a, &v));
         return assign_target(j, n->target, &v);
     }
-    asc_jinja_str *outer = j->capture, text = {0};
-    asc_jinja_scope *scope = j->scope;
-    j->capture = &text;
-    ASC_JINJA_DO(asc_jinja_scope_push(j, scope));
-    asc_status st = asc_jinja_exec(j, n->kids);
-    j->capture = outer; /* also on failure: `text` ends here */
-    j->scope = scope;
-    if (st != ASC_OK) return st;
-    v.u.s = text;
+    ASC_JINJA_DO(body_text(j, n->kids, n->b, &v));
     return assign_target(j, n->target, &v);
+}
+
+static asc_status exec_filter_block(asc_jinja *j, const asc_jinja_node *n) {
+    asc_jinja_value v;
+    asc_jinja_str s;
+    ASC_JINJA_DO(body_text(j, n->kids, n->a, &v));
+    ASC_JINJA_DO(asc_jinja_to_str(j, &v, &s));
+    return emit(j, s);
+}
+
+/* The values are computed before any of the names is set. */
+static asc_status exec_with(asc_jinja *j, const asc_jinja_node *n) {
+    asc_jinja_scope *outer = j->scope;
+    asc_jinja_value *v;
+    size_t count = 0, i = 0;
+    for (const asc_jinja_node *k = n->target; k != NULL; k = k->next) count++;
+    v = asc_jinja_alloc(j, count, sizeof *v);
+    if (v == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (const asc_jinja_node *k = n->target; k != NULL; k = k->next)
+        ASC_JINJA_DO(asc_jinja_eval(j, k->a, &v[i++]));
+    ASC_JINJA_DO(asc_jinja_scope_push(j, outer));
+    i = 0;
+    for (const asc_jinja_node *k = n->target; k != NULL; k = k->next)
+        ASC_JINJA_DO(asc_jinja_assign(j, k->text, &v[i++]));
+    ASC_JINJA_DO(asc_jinja_exec(j, n->kids));
+    j->scope = outer;
+    return ASC_OK;
 }
 
 static asc_status exec_scope(asc_jinja *j, const asc_jinja_node *n) {
@@ -276,62 +346,19 @@ static asc_status exec_scope(asc_jinja *j, const asc_jinja_node *n) {
 }
 
 static asc_status exec_macro(asc_jinja *j, const asc_jinja_node *n) {
-    struct asc_jinja_macro *m = asc_jinja_alloc(j, 1, sizeof *m);
-    asc_jinja_value v = {.type = ASC_JINJA_MACRO};
-    if (m == NULL) return ASC_RESOURCE_EXHAUSTED;
-    *m = (struct asc_jinja_macro){n, j->scope};
-    for (asc_jinja_scope *s = j->scope; s != NULL; s = s->up) s->kept = true;
-    v.u.macro = m;
+    asc_jinja_value v;
+    ASC_JINJA_DO(asc_jinja_new_macro(j, n, &v));
     return asc_jinja_assign(j, n->text, &v);
 }
 
-/* Names of parameters to values: given by position or by name, or the default. */
-static asc_status bind_params(asc_jinja *j, const struct asc_jinja_macro *m, const asc_jinja_call *c) {
-    size_t i = 0, by_name = 0;
-    for (const asc_jinja_node *p = m->node->target; p != NULL; p = p->next, i++) {
-        asc_jinja_value v = asc_jinja_undefined(p->text, NULL);
-        const asc_jinja_value *kw = NULL;
-        for (size_t k = 0; k < c->n_kw; k++) {
-            if (asc_view_eq(c->kw_name[k], p->text)) kw = &c->kw[k];
-        }
-        if (kw != NULL && i < c->n_pos)
-            return asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT,
-                                  "argument '" ASC_VIEW_FMT "' is given twice",
-                                  ASC_VIEW_ARG(asc_view_cut(p->text, 80)));
-        if (i < c->n_pos)
-            v = c->pos[i];
-        else if (kw != NULL)
-            v = *kw;
-        else if (p->a != NULL)
-            ASC_JINJA_DO(asc_jinja_eval(j, p->a, &v));
-        by_name += kw != NULL;
-        ASC_JINJA_DO(asc_jinja_assign(j, p->text, &v));
-    }
-    if (c->n_pos > i || by_name != c->n_kw)
-        return asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT,
-                              "the macro '" ASC_VIEW_FMT "' takes %zu arguments, not these",
-                              ASC_VIEW_ARG(asc_view_cut(m->node->text, 80)), i);
-    return ASC_OK;
-}
-
-asc_status asc_jinja_call_macro(asc_jinja *j, const struct asc_jinja_macro *m, const asc_jinja_call *c,
-                                asc_jinja_value *out) {
-    asc_jinja_scope *scope = j->scope;
-    asc_jinja_str *capture = j->capture, text = {0};
-    if (j->calls + m->node->depth > ASC_JINJA_MAX_CALLS)
-        return asc_jinja_fail(j, c->off, ASC_RESOURCE_EXHAUSTED,
-                              "macros nest deeper than the limit ASC_JINJA_MAX_CALLS = %d",
-                              (int)ASC_JINJA_MAX_CALLS);
-    j->calls += m->node->depth;
-    j->capture = &text;
-    asc_status st = asc_jinja_scope_push(j, m->scope);
-    if (st == ASC_OK) st = bind_params(j, m, c);
-    if (st == ASC_OK) st = asc_jinja_exec(j, m->node->kids);
-    j->capture = capture; /* also on failure: `text` ends here */
-    j->scope = scope;
-    j->calls -= m->node->depth;
-    *out = asc_jinja_from_str(text);
-    return st;
+/* The macro that is called takes the body as `caller`. */
+static asc_status exec_call_block(asc_jinja *j, const asc_jinja_node *n) {
+    asc_jinja_value caller, v;
+    asc_jinja_str s;
+    ASC_JINJA_DO(asc_jinja_new_macro(j, n, &caller));
+    ASC_JINJA_DO(asc_jinja_eval_call_with(j, n->a, &caller, &v));
+    ASC_JINJA_DO(asc_jinja_to_str(j, &v, &s));
+    return emit(j, s);
 }
 
 static asc_status exec_output(asc_jinja *j, const asc_jinja_node *n) {
@@ -366,6 +393,15 @@ asc_status asc_jinja_exec(asc_jinja *j, const asc_jinja_node *first) {
             break;
         case JN_SCOPE:
             ASC_JINJA_DO(exec_scope(j, n));
+            break;
+        case JN_WITH:
+            ASC_JINJA_DO(exec_with(j, n));
+            break;
+        case JN_FILTER_BLOCK:
+            ASC_JINJA_DO(exec_filter_block(j, n));
+            break;
+        case JN_CALL_BLOCK:
+            ASC_JINJA_DO(exec_call_block(j, n));
             break;
         case JN_BREAK:
             j->flow = ASC_JINJA_BREAK;

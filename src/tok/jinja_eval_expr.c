@@ -74,6 +74,11 @@ asc_status asc_jinja_get_attr(asc_jinja *j, const asc_jinja_value *v, asc_view n
         *out = hit != NULL ? *hit : asc_jinja_undefined(name, asc_jinja_type_name(v));
         return ASC_OK;
     }
+    if (v->type == ASC_JINJA_LIST && v->u.list->group &&
+        (asc_view_eqs(name, "grouper") || asc_view_eqs(name, "list"))) {
+        *out = v->u.list->v[asc_view_eqs(name, "list")];
+        return ASC_OK;
+    }
     if (asc_jinja_find_method(v->type, name) != NULL)
         return asc_jinja_refuse(j, off, "method without a call", name);
     *out = asc_jinja_undefined(name, asc_jinja_type_name(v));
@@ -174,15 +179,26 @@ static asc_status eval_method(asc_jinja *j, const asc_jinja_node *n, asc_jinja_v
     return asc_jinja_invoke(j, row, "method", &c, out);
 }
 
-static asc_status eval_call(asc_jinja *j, const asc_jinja_node *n, asc_jinja_value *out) {
+asc_status asc_jinja_eval_call_with(asc_jinja *j, const asc_jinja_node *n, const asc_jinja_value *caller,
+                                    asc_jinja_value *out) {
     asc_jinja_value f;
     asc_jinja_call c = {.name = n->a->text};
     if (n->a->kind == JN_ATTR) return eval_method(j, n, out);
     ASC_JINJA_DO(asc_jinja_eval(j, n->a, &f));
+    if (f.type == ASC_JINJA_UNDEFINED && n->a->kind == JN_NAME && asc_view_eqs(n->a->text, "strftime_now")) {
+        f.type = ASC_JINJA_FUNCTION;
+        f.u.function = &asc_jinja_strftime;
+    }
     if (f.type == ASC_JINJA_UNDEFINED) return asc_jinja_fail_undefined(j, &f, n->off);
     if (f.type == ASC_JINJA_MACRO) {
         ASC_JINJA_DO(eval_args(j, n, &c));
-        return asc_jinja_call_macro(j, f.u.macro, &c, out);
+        return asc_jinja_call_macro(j, f.u.macro, &c, caller, out);
+    }
+    if (f.type == ASC_JINJA_LOOP) {
+        ASC_JINJA_DO(eval_args(j, n, &c));
+        if (c.n_pos != 1 || c.n_kw != 0)
+            return asc_jinja_fail(j, n->off, ASC_INVALID_ARGUMENT, "loop(...) takes one argument");
+        return asc_jinja_call_loop(j, f.u.loop, &c.pos[0], n->off, out);
     }
     if (f.type != ASC_JINJA_FUNCTION)
         return asc_jinja_fail(j, n->off, ASC_INVALID_ARGUMENT, "a %s cannot be called",
@@ -316,7 +332,10 @@ asc_status asc_jinja_eval(asc_jinja *j, const asc_jinja_node *n, asc_jinja_value
     case JN_SLICE:
         return eval_slice(j, n, out);
     case JN_CALL:
-        return eval_call(j, n, out);
+        return asc_jinja_eval_call_with(j, n, NULL, out);
+    case JN_BODY:
+        *out = *j->body;
+        return ASC_OK;
     case JN_FILTER:
     case JN_TEST:
         return eval_filter(j, n, out);

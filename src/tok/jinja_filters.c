@@ -84,6 +84,13 @@ static asc_status f_string(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out
     asc_jinja_str s;
     ASC_JINJA_DO(asc_jinja_to_str(j, &c->self, &s));
     *out = asc_jinja_from_str(s);
+    out->safe = c->self.type == ASC_JINJA_STRING && c->self.safe;
+    return ASC_OK;
+}
+
+static asc_status f_safe(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
+    ASC_JINJA_DO(f_string(j, c, out));
+    out->safe = true;
     return ASC_OK;
 }
 
@@ -114,9 +121,15 @@ static asc_status f_list(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) 
 
 static asc_status f_join(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
     const asc_jinja_list *l;
+    asc_jinja_list *parts;
     asc_jinja_str sep = {0};
-    if (c->arg[1] != NULL) return asc_jinja_refuse(j, c->off, "argument of join", asc_view_of("attribute"));
     ASC_JINJA_DO(asc_jinja_iterate(j, &c->self, c->off, &l));
+    if (c->arg[1] != NULL && c->arg[1]->type != ASC_JINJA_NONE) {
+        ASC_JINJA_DO(asc_jinja_list_new(j, l->n, &parts));
+        for (size_t i = 0; i < l->n; i++)
+            ASC_JINJA_DO(asc_jinja_path(j, c, &l->v[i], c->arg[1], &parts->v[i]));
+        l = parts;
+    }
     if (c->arg[0] != NULL) ASC_JINJA_DO(asc_jinja_to_str(j, c->arg[0], &sep));
     return asc_jinja_join(j, sep, l, out);
 }
@@ -205,13 +218,13 @@ static const asc_jinja_builtin filters[] = {
     {.name = "default", .params = "default_value,boolean", .fn = f_default},
     {.name = "d", .params = "default_value,boolean", .fn = f_default},
     {.name = "string", .params = "", .fn = f_string},
-    {.name = "safe", .params = "", .fn = f_string},
+    {.name = "safe", .params = "", .fn = f_safe},
     {.name = "first", .params = "", .fn = f_first},
     {.name = "last", .params = "", .fn = f_last},
     {.name = "list", .params = "", .fn = f_list},
     {.name = "join", .params = "d,attribute", .fn = f_join},
     {.name = "abs", .params = "", .fn = f_abs},
-    {.name = "tojson", .params = "indent", .fn = asc_jinja_tojson},
+    {.name = "tojson", .params = "ensure_ascii,indent,separators,sort_keys", .fn = asc_jinja_tojson},
     {.name = "int", .params = "default,base", .fn = f_int},
     {.name = "float", .params = "default", .fn = f_float},
     {0},
@@ -226,5 +239,7 @@ const asc_jinja_builtin *asc_jinja_find(const asc_jinja_builtin *table, asc_view
 
 const asc_jinja_builtin *asc_jinja_find_filter(asc_view name) {
     const asc_jinja_builtin *row = asc_jinja_find(filters, name);
-    return row != NULL ? row : asc_jinja_find(asc_jinja_list_filters, name);
+    if (row == NULL) row = asc_jinja_find(asc_jinja_list_filters, name);
+    if (row == NULL) row = asc_jinja_find(asc_jinja_group_filters, name);
+    return row != NULL ? row : asc_jinja_find(asc_jinja_text_filters, name);
 }

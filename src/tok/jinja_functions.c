@@ -1,6 +1,9 @@
 /* jinja_functions.c - functions and methods a template may call. There is none that reads the clock, so
- * rendering is reproducible: templates that ask `strftime_now is defined` take their own fixed date. */
+ * rendering is reproducible: `strftime_now is defined` is false, so that templates which ask take their own
+ * fixed date; those that call it without asking get 26 July 2024, the date that Llama's template falls back
+ * to. */
 #include "jinja_ast.h"
+#include <time.h>
 
 static asc_status fn_raise(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
     asc_jinja_str s;
@@ -12,6 +15,25 @@ static asc_status fn_raise(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out
     asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT, "the template refuses these messages: " ASC_VIEW_FMT,
                    ASC_VIEW_ARG(v));
     return asc_hint(j->ctx, "change the roles or their order as the message says");
+}
+
+static asc_status fn_strftime(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
+    struct tm date = {.tm_year = 124, .tm_mon = 6, .tm_mday = 26, .tm_wday = 5, .tm_yday = 207};
+    char format[256], text[1024];
+    asc_jinja_str s = {0};
+    asc_view v;
+    if (c->arg[0]->type != ASC_JINJA_STRING)
+        return asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT, "strftime_now needs a str, not a %s",
+                              asc_jinja_type_name(c->arg[0]));
+    ASC_JINJA_DO(asc_jinja_str_flat(j, c->arg[0]->u.s, &v));
+    if (v.len >= sizeof format || memchr(v.ptr, '\0', v.len) != NULL)
+        return asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT, "a date format of %zu bytes", v.len);
+    if (v.len > 0) memcpy(format, v.ptr, v.len);
+    format[v.len] = '\0';
+    size_t n = v.len > 0 ? strftime(text, sizeof text, format, &date) : 0;
+    ASC_JINJA_DO(asc_jinja_own(j, &s, asc_view_make(text, n)));
+    *out = asc_jinja_from_str(s);
+    return ASC_OK;
 }
 
 static bool whole(const asc_jinja_value *v, int64_t *out) {
@@ -83,10 +105,16 @@ static const asc_jinja_builtin functions[] = {
     {0},
 };
 
+const asc_jinja_builtin asc_jinja_strftime = {
+    .name = "strftime_now", .params = "format", .required = 1, .fn = fn_strftime};
+
 const asc_jinja_builtin *asc_jinja_find_function(asc_view name) { return asc_jinja_find(functions, name); }
 
 const asc_jinja_builtin *asc_jinja_find_method(asc_jinja_type self, asc_view name) {
     for (const asc_jinja_builtin *m = asc_jinja_methods; m->name != NULL; m++) {
+        if (m->self == self && asc_view_eqs(name, m->name)) return m;
+    }
+    for (const asc_jinja_builtin *m = asc_jinja_more_methods; m->name != NULL; m++) {
         if (m->self == self && asc_view_eqs(name, m->name)) return m;
     }
     return NULL;

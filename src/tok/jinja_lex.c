@@ -167,6 +167,37 @@ static asc_status lex_comment(asc_jinja *j, size_t *i, size_t begin) {
     return asc_jinja_fail(j, begin, ASC_INVALID_ARGUMENT, "this comment is not closed by #}");
 }
 
+/* The sign and the end of a tag at p that holds nothing more: 0 when it is none, else the offset behind it.
+ */
+static size_t bare_end(const asc_jinja *j, size_t p, char *sign) {
+    p = skip_space(j, p);
+    *sign = char_at(j, p) == '-' || char_at(j, p) == '+' ? char_at(j, p) : '\0';
+    if (*sign != '\0') p++;
+    return at(j, p, "%}") ? p + 2 : 0;
+}
+
+/* {% raw %} text {% endraw %}; p is behind the word raw. Nothing in the text is a tag. */
+static asc_status lex_raw(asc_jinja *j, size_t *i, size_t p, size_t begin) {
+    char sign;
+    size_t text = bare_end(j, p, &sign);
+    if (text == 0 || sign == '+')
+        return asc_jinja_fail(j, begin, ASC_INVALID_ARGUMENT, "raw takes no arguments and no '+'");
+    if (sign == '-') text = skip_space(j, text); /* a line feed behind this tag stays */
+    for (size_t k = text; k < j->src.len; k++) {
+        if (!at(j, k, "{%")) continue;
+        char left = char_at(j, k + 2);
+        if (left != '-' && left != '+') left = '\0';
+        size_t word = skip_space(j, k + (left != '\0' ? 3 : 2));
+        size_t end = at(j, word, "endraw") ? bare_end(j, word + 6, &sign) : 0;
+        if (end == 0) continue;
+        size_t stop = text_end(j, text, k, left, false, text > 0 && j->src.ptr[text - 1] == '\n');
+        if (stop > text) ASC_JINJA_DO(push(j, JT_TEXT, text, stop - text));
+        *i = after_tag(j, end, sign, false);
+        return ASC_OK;
+    }
+    return asc_jinja_fail(j, begin, ASC_INVALID_ARGUMENT, "this raw block is not closed by {%% endraw %%}");
+}
+
 /* The template with \r\n and \r as \n, and without its last line feed. */
 static asc_status normalize(asc_jinja *j, asc_view source) {
     if (source.len > j->limits.template_bytes) {
@@ -214,8 +245,11 @@ asc_status asc_jinja_lex(asc_jinja *j, asc_view source) {
         } else {
             if (mark == '%') {
                 size_t word = skip_space(j, i);
-                if (at(j, word, "raw") && !is_name(char_at(j, word + 3)))
-                    return asc_jinja_refuse(j, k, "statement", asc_view_of("raw"));
+                if (at(j, word, "raw") && !is_name(char_at(j, word + 3))) {
+                    ASC_JINJA_DO(lex_raw(j, &i, word + 3, k));
+                    line_start = j->src.ptr[i - 1] == '\n';
+                    continue;
+                }
             }
             ASC_JINJA_DO(push(j, mark == '{' ? JT_VAR_BEGIN : JT_BLOCK_BEGIN, k, i - k));
             ASC_JINJA_DO(lex_tag(j, &i, mark == '{', k));

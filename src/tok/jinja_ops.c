@@ -154,7 +154,11 @@ asc_status asc_jinja_arith(asc_jinja *j, asc_jinja_op op, const asc_jinja_value 
     }
     if (op == JO_ADD && a->type == ASC_JINJA_STRING && b->type == ASC_JINJA_STRING) {
         asc_jinja_value r = *a;
-        ASC_JINJA_DO(asc_jinja_str_cat(j, &r.u.s, b->u.s));
+        asc_jinja_str right = b->u.s;
+        if (a->safe && !b->safe) ASC_JINJA_DO(asc_jinja_escape(j, b->u.s, &right));
+        if (b->safe && !a->safe) ASC_JINJA_DO(asc_jinja_escape(j, a->u.s, &r.u.s));
+        ASC_JINJA_DO(asc_jinja_str_cat(j, &r.u.s, right));
+        r.safe = a->safe || b->safe;
         *out = r;
         return ASC_OK;
     }

@@ -173,8 +173,7 @@ static asc_status parse_for(asc_jinja *j, asc_jinja_node *n) {
     ASC_JINJA_DO(asc_jinja_expect(j, JT_NAME, "in"));
     ASC_JINJA_DO(asc_jinja_parse_tuple(j, false, &n->a));
     if (asc_jinja_accept(j, JT_NAME, "if")) ASC_JINJA_DO(asc_jinja_parse_expr(j, &n->b));
-    if (asc_jinja_is(j, JT_NAME, "recursive"))
-        return asc_jinja_refuse(j, asc_jinja_peek(j, 0)->off, "for modifier", asc_view_of("recursive"));
+    n->num.i = asc_jinja_accept(j, JT_NAME, "recursive");
     ASC_JINJA_DO(asc_jinja_expect(j, JT_BLOCK_END, NULL));
     j->loops++;
     ASC_JINJA_DO(parse_body(j, ends, 2, &n->kids));
@@ -188,6 +187,13 @@ static asc_status parse_for(asc_jinja *j, asc_jinja_node *n) {
     return end_tag(j);
 }
 
+/* The filters of a block: NAME(args) | NAME(args) ... around the text of its body. */
+static asc_status parse_block_filters(asc_jinja *j, asc_jinja_node **out) {
+    ASC_JINJA_DO(asc_jinja_node_new(j, JN_BODY, asc_jinja_peek(j, 0)->off, out));
+    ASC_JINJA_DO(asc_jinja_node_done(j, *out));
+    return asc_jinja_parse_filter_chain(j, out);
+}
+
 static asc_status parse_set(asc_jinja *j, asc_jinja_node *n) {
     static const char *const ends[] = {"endset"};
     ASC_JINJA_DO(parse_target(j, true, &n->target));
@@ -195,8 +201,7 @@ static asc_status parse_set(asc_jinja *j, asc_jinja_node *n) {
         ASC_JINJA_DO(asc_jinja_parse_tuple(j, true, &n->a));
         return asc_jinja_expect(j, JT_BLOCK_END, NULL);
     }
-    if (asc_jinja_is(j, JT_OP, "|"))
-        return asc_jinja_refuse(j, n->off, "block set with", asc_view_of("a filter"));
+    if (asc_jinja_accept(j, JT_OP, "|")) ASC_JINJA_DO(parse_block_filters(j, &n->b));
     ASC_JINJA_DO(asc_jinja_expect(j, JT_BLOCK_END, NULL));
     ASC_JINJA_DO(parse_body(j, ends, 1, &n->kids));
     return end_tag(j);
@@ -209,15 +214,23 @@ static asc_status parse_loop_control(asc_jinja *j, asc_jinja_node *n) {
     return asc_jinja_expect(j, JT_BLOCK_END, NULL);
 }
 
-/* {% macro name(a, b=1) %} ... {% endmacro %} */
-static asc_status parse_macro(asc_jinja *j, asc_jinja_node *n) {
-    static const char *const ends[] = {"endmacro"};
+/* ASC_JINJA_USES_* of the siblings n and all below them. */
+static int64_t uses(const asc_jinja_node *n) {
+    int64_t bits = 0;
+    for (; n != NULL; n = n->next) {
+        if (n->kind == JN_NAME && asc_view_eqs(n->text, "caller")) bits |= ASC_JINJA_USES_CALLER;
+        if (n->kind == JN_NAME && asc_view_eqs(n->text, "varargs")) bits |= ASC_JINJA_USES_VARARGS;
+        if (n->kind == JN_NAME && asc_view_eqs(n->text, "kwargs")) bits |= ASC_JINJA_USES_KWARGS;
+        bits |= uses(n->a) | uses(n->b) | uses(n->c) | uses(n->target) | uses(n->kids);
+    }
+    return bits;
+}
+
+/* (a, b=1), of a macro or a call block. */
+static asc_status parse_params(asc_jinja *j, asc_jinja_node *n) {
     asc_jinja_siblings params = {0};
     asc_jinja_node *p = NULL;
-    size_t loops = j->loops;
     bool optional = false;
-    ASC_JINJA_DO(parse_target_name(j, false, &p));
-    n->text = p->text;
     ASC_JINJA_DO(asc_jinja_expect(j, JT_OP, "("));
     while (!asc_jinja_is(j, JT_OP, ")")) {
         ASC_JINJA_DO(parse_target_name(j, false, &p));
@@ -231,12 +244,23 @@ static asc_status parse_macro(asc_jinja *j, asc_jinja_node *n) {
         asc_jinja_push(&params, p);
         if (!asc_jinja_accept(j, JT_OP, ",")) break;
     }
-    ASC_JINJA_DO(asc_jinja_expect(j, JT_OP, ")"));
-    ASC_JINJA_DO(asc_jinja_expect(j, JT_BLOCK_END, NULL));
     n->target = params.first;
+    return asc_jinja_expect(j, JT_OP, ")");
+}
+
+/* {% macro name(a, b=1) %} ... {% endmacro %} */
+static asc_status parse_macro(asc_jinja *j, asc_jinja_node *n) {
+    static const char *const ends[] = {"endmacro"};
+    asc_jinja_node *p = NULL;
+    size_t loops = j->loops;
+    ASC_JINJA_DO(parse_target_name(j, false, &p));
+    n->text = p->text;
+    ASC_JINJA_DO(parse_params(j, n));
+    ASC_JINJA_DO(asc_jinja_expect(j, JT_BLOCK_END, NULL));
     j->loops = 0; /* a break inside cannot leave a loop around the macro */
     ASC_JINJA_DO(parse_body(j, ends, 1, &n->kids));
     j->loops = loops;
+    n->num.i = uses(n->kids);
     return end_tag(j);
 }
 
@@ -245,6 +269,50 @@ static asc_status parse_generation(asc_jinja *j, asc_jinja_node *n) {
     static const char *const ends[] = {"endgeneration"};
     ASC_JINJA_DO(asc_jinja_expect(j, JT_BLOCK_END, NULL));
     ASC_JINJA_DO(parse_body(j, ends, 1, &n->kids));
+    return end_tag(j);
+}
+
+/* {% with a = 1, b = 2 %} ... {% endwith %} */
+static asc_status parse_with(asc_jinja *j, asc_jinja_node *n) {
+    static const char *const ends[] = {"endwith"};
+    asc_jinja_siblings names = {0};
+    while (!asc_jinja_is(j, JT_BLOCK_END, NULL)) {
+        asc_jinja_node *p = NULL;
+        if (names.first != NULL) ASC_JINJA_DO(asc_jinja_expect(j, JT_OP, ","));
+        ASC_JINJA_DO(parse_target_name(j, false, &p));
+        ASC_JINJA_DO(asc_jinja_expect(j, JT_OP, "="));
+        ASC_JINJA_DO(asc_jinja_parse_expr(j, &p->a));
+        ASC_JINJA_DO(asc_jinja_node_done(j, p));
+        asc_jinja_push(&names, p);
+    }
+    n->target = names.first;
+    ASC_JINJA_DO(asc_jinja_expect(j, JT_BLOCK_END, NULL));
+    ASC_JINJA_DO(parse_body(j, ends, 1, &n->kids));
+    return end_tag(j);
+}
+
+/* {% filter upper %} ... {% endfilter %} */
+static asc_status parse_filter(asc_jinja *j, asc_jinja_node *n) {
+    static const char *const ends[] = {"endfilter"};
+    ASC_JINJA_DO(parse_block_filters(j, &n->a));
+    ASC_JINJA_DO(asc_jinja_expect(j, JT_BLOCK_END, NULL));
+    ASC_JINJA_DO(parse_body(j, ends, 1, &n->kids));
+    return end_tag(j);
+}
+
+/* {% call(a) macro(...) %} ... {% endcall %}: the body is what caller(...) gives inside the macro. */
+static asc_status parse_call_block(asc_jinja *j, asc_jinja_node *n) {
+    static const char *const ends[] = {"endcall"};
+    size_t loops = j->loops;
+    if (asc_jinja_is(j, JT_OP, "(")) ASC_JINJA_DO(parse_params(j, n));
+    ASC_JINJA_DO(asc_jinja_parse_expr(j, &n->a));
+    if (n->a->kind != JN_CALL) return asc_jinja_unexpected(j, "a call");
+    ASC_JINJA_DO(asc_jinja_expect(j, JT_BLOCK_END, NULL));
+    n->text = asc_view_of("caller");
+    j->loops = 0;
+    ASC_JINJA_DO(parse_body(j, ends, 1, &n->kids));
+    j->loops = loops;
+    n->num.i = uses(n->kids);
     return end_tag(j);
 }
 
@@ -260,13 +328,16 @@ static const statement statements[] = {
     {"set", JN_SET, parse_set},
     {"macro", JN_MACRO, parse_macro},
     {"generation", JN_SCOPE, parse_generation},
+    {"with", JN_WITH, parse_with},
+    {"filter", JN_FILTER_BLOCK, parse_filter},
+    {"call", JN_CALL_BLOCK, parse_call_block},
     {"break", JN_BREAK, parse_loop_control},
     {"continue", JN_CONTINUE, parse_loop_control},
 };
 
 static asc_status parse_statement(asc_jinja *j, asc_jinja_node **out) {
-    static const char *const closers[] = {"elif",   "else",     "endif",        "endfor",
-                                          "endset", "endmacro", "endgeneration"};
+    static const char *const closers[] = {"elif",     "else",          "endif",   "endfor",    "endset",
+                                          "endmacro", "endgeneration", "endwith", "endfilter", "endcall"};
     const asc_jinja_token *t = asc_jinja_peek(j, 1);
     j->at++;
     if (t->type != JT_NAME) return asc_jinja_unexpected(j, "the name of a statement");

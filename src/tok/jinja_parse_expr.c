@@ -215,16 +215,28 @@ static asc_status parse_test(asc_jinja *j, asc_jinja_node **io) {
     return asc_jinja_node_done(j, *io);
 }
 
+/* NAME or NAME(arguments), around *io. */
+static asc_status parse_filter_name(asc_jinja *j, asc_jinja_node **io) {
+    const asc_jinja_token *t = asc_jinja_peek(j, 0);
+    if (t->type != JT_NAME) return asc_jinja_unexpected(j, "the name of a filter");
+    ASC_JINJA_DO(wrap(j, JN_FILTER, t->off, io));
+    (*io)->text = asc_jinja_tok_text(j, t);
+    j->at++;
+    if (asc_jinja_is(j, JT_OP, "(")) ASC_JINJA_DO(parse_args(j, *io));
+    return asc_jinja_node_done(j, *io);
+}
+
+asc_status asc_jinja_parse_filter_chain(asc_jinja *j, asc_jinja_node **io) {
+    do {
+        ASC_JINJA_DO(parse_filter_name(j, io));
+    } while (asc_jinja_accept(j, JT_OP, "|"));
+    return ASC_OK;
+}
+
 static asc_status parse_filters(asc_jinja *j, asc_jinja_node **io) {
     for (;;) {
         if (asc_jinja_accept(j, JT_OP, "|")) {
-            const asc_jinja_token *t = asc_jinja_peek(j, 0);
-            if (t->type != JT_NAME) return asc_jinja_unexpected(j, "the name of a filter");
-            ASC_JINJA_DO(wrap(j, JN_FILTER, t->off, io));
-            (*io)->text = asc_jinja_tok_text(j, t);
-            j->at++;
-            if (asc_jinja_is(j, JT_OP, "(")) ASC_JINJA_DO(parse_args(j, *io));
-            ASC_JINJA_DO(asc_jinja_node_done(j, *io));
+            ASC_JINJA_DO(parse_filter_name(j, io));
         } else if (asc_jinja_accept(j, JT_NAME, "is")) {
             ASC_JINJA_DO(parse_test(j, io));
         } else if (asc_jinja_is(j, JT_OP, "(")) { /* a filter's result may be called */
