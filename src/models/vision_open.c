@@ -104,6 +104,22 @@ static asc_status check_biases(asc_ctx *ctx, const vision *v, const asc_hf_folde
     return ASC_OK;
 }
 
+/* A layer norm does without factors in other nets; never here. */
+static asc_status check_norms(asc_ctx *ctx, const vision *v, const asc_hf_folder *f) {
+    char name[96];
+    for (int64_t i = 0; i <= 2 * v->cfg.n_layers; i++) {
+        if (i == 2 * v->cfg.n_layers)
+            snprintf(name, sizeof name, "%s.layernorm.weight", v->cfg.base);
+        else
+            snprintf(name, sizeof name, "%s.encoder.layer.%lld.layernorm_%s.weight", v->cfg.base,
+                     (long long)(i / 2), i % 2 == 0 ? "before" : "after");
+        if (asc_params_find(v->params, asc_view_of(name)) >= 0) continue;
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s': tensor '%s' is missing", f->path, name);
+        return asc_hint(ctx, "the folder is incomplete, or its config.json is of another model");
+    }
+    return ASC_OK;
+}
+
 static asc_status make(asc_ctx *ctx, asc_hf_folder *f, vision *v, asc_net **out) {
     static const char *const outputs[] = {"logits"};
     const asc_vision_config *c = &v->cfg;
@@ -113,6 +129,7 @@ static asc_status make(asc_ctx *ctx, asc_hf_folder *f, vision *v, asc_net **out)
     ASC_TRY(read_labels(ctx, v, f));
     ASC_TRY(asc_vision_read_prep(ctx, f, c, v->room, &v->prep, &found));
     ASC_TRY(fill(ctx, v, f));
+    ASC_TRY(check_norms(ctx, v, f));
     ASC_TRY(check_biases(ctx, v, f));
     asc_port x = {.name = "pixel_values",
                   .elem = ASC_ELEM_F32,

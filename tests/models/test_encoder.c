@@ -249,6 +249,32 @@ static void test_biases(void **state) {
     }
 }
 
+/* Norms have factors: without them (another name, of the same length) a file is damaged. */
+static void test_missing_norm(void **state) {
+    static const char name[] = "deit.layernorm.weight";
+    asc_ctx *ctx = *state;
+    char from[512], source[600], folder[64], path[128], *config, *bytes;
+    size_t len, n;
+    asc_net *net;
+    snprintf(source, sizeof source, "%s/config.json", data("deit", from));
+    assert_int_equal(asc_file_read(ctx, source, 1 << 20, &config, &len), ASC_OK);
+    folder_with(ctx, "deit", config, folder);
+    asc_free(ctx, config);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    assert_int_equal(asc_file_read(ctx, path, 1 << 24, &bytes, &n), ASC_OK);
+    for (size_t i = 0; i + sizeof name < n; i++) {
+        if (memcmp(bytes + i, name, sizeof name - 1) == 0) bytes[i + 5] = 'x';
+    }
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+    asc_free(ctx, bytes);
+    assert_int_equal(asc_vision_open(ctx, folder, &net), ASC_INVALID_ARGUMENT);
+    assert_non_null(strstr(asc_error_message(ctx), "deit.layernorm.weight"));
+    remove_folder(folder);
+}
+
 /* MPNet's positions begin at 2 whatever the padding token is: the fixture's figures hold for any. */
 static void test_mpnet_padding(void **state) {
     asc_ctx *ctx = *state;
@@ -406,11 +432,11 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),       cmocka_unit_test(test_images),
-        cmocka_unit_test(test_bad_configs), cmocka_unit_test(test_bad_pooling),
-        cmocka_unit_test(test_biases),      cmocka_unit_test(test_mpnet_padding),
-        cmocka_unit_test(test_pipes),       cmocka_unit_test(test_wrong_questions),
-        cmocka_unit_test(test_modes_agree),
+        cmocka_unit_test(test_texts),           cmocka_unit_test(test_images),
+        cmocka_unit_test(test_bad_configs),     cmocka_unit_test(test_bad_pooling),
+        cmocka_unit_test(test_biases),          cmocka_unit_test(test_missing_norm),
+        cmocka_unit_test(test_mpnet_padding),   cmocka_unit_test(test_pipes),
+        cmocka_unit_test(test_wrong_questions), cmocka_unit_test(test_modes_agree),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
