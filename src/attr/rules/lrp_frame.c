@@ -109,6 +109,11 @@ static bool moves(const asc_grad_view *v, const asc_tensor *t) {
     return (size_t)t->slot < v->n && v->nodes[t->slot] == t && v->useful[t->slot];
 }
 
+/* Which expert a row takes is held fixed. */
+static bool chooses(const asc_tensor *t, int k) {
+    return t->op->opcode == ASC_OPCODE_EXPERT_MATMUL && k == 2;
+}
+
 bool asc_lrp_is_layer(const asc_tensor *t) {
     if (t->op == NULL) return false;
     const asc_vjp_fn fn = asc_lrp_row(t->op).fn;
@@ -120,7 +125,7 @@ static asc_tensor *moving_of(const asc_grad_view *v, const asc_tensor *t) {
     asc_tensor *found = NULL;
     int n = 0;
     for (int k = 0; k < t->n_in; k++) {
-        if (!moves(v, t->in[k])) continue;
+        if (!moves(v, t->in[k]) || chooses(t, k)) continue;
         n++;
         found = t->in[k];
     }
@@ -148,6 +153,7 @@ static void look(asc_lrp_frame *f, const asc_grad_view *v, const int *uses) {
     for (size_t i = 0; i < v->n; i++) {
         asc_tensor *t = v->nodes[i];
         if (!v->useful[i] || t->op == NULL) continue;
+        f->routing[i] = asc_lrp_routes(f, v, t);
         const asc_tensor *from = moving_of(v, t);
         if (from == NULL) continue;
         if (asc_lrp_row(t->op).fn == asc_lrp_layer) f->layer[i] = ++layers;
@@ -171,9 +177,11 @@ asc_status asc_lrp_begin(asc_ctx *ctx, void *self, const asc_grad_view *v) {
     f->layer = asc_calloc(ctx, ASC_MEM_PROGRAM, v->n, sizeof *f->layer);
     f->biased = asc_calloc(ctx, ASC_MEM_PROGRAM, v->n, sizeof(asc_tensor *));
     f->is_bias = asc_calloc(ctx, ASC_MEM_PROGRAM, v->n, sizeof *f->is_bias);
+    f->routing = asc_calloc(ctx, ASC_MEM_PROGRAM, v->n, sizeof *f->routing);
     f->seen = asc_calloc(ctx, ASC_MEM_PROGRAM, v->n, sizeof(const char *));
     int *uses = asc_calloc(ctx, ASC_MEM_PROGRAM, v->n, sizeof *uses);
-    if (f->layer == NULL || f->biased == NULL || f->is_bias == NULL || f->seen == NULL || uses == NULL) {
+    if (f->layer == NULL || f->biased == NULL || f->is_bias == NULL || f->routing == NULL ||
+        f->seen == NULL || uses == NULL) {
         asc_free(ctx, uses);
         return ASC_RESOURCE_EXHAUSTED;
     }
@@ -200,6 +208,7 @@ void asc_lrp_end(asc_ctx *ctx, void *self) {
     asc_free(ctx, f->layer);
     asc_free(ctx, f->biased);
     asc_free(ctx, f->is_bias);
+    asc_free(ctx, f->routing);
     asc_free(ctx, (void *)f->seen);
     asc_free(ctx, f);
 }

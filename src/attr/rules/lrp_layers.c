@@ -36,6 +36,9 @@ void asc_lrp_linear(asc_vjp_args *a, asc_tensor *z, double eps) {
 
 enum { BIAS = 2 }; /* input of matmul_bias and conv that holds their bias, if there is one */
 
+static bool takes_experts(const asc_vjp_args *a) { return a->y->op->opcode == ASC_OPCODE_EXPERT_MATMUL; }
+static bool takes_bias(const asc_vjp_args *a) { return a->n_in > BIAS && !takes_experts(a); }
+
 typedef struct layer {
     asc_vjp_args *a;
     int x, w;         /* inputs: what moves, and the weights */
@@ -96,7 +99,7 @@ static asc_tensor *input_bias(const layer *l) {
 static layer open_layer(asc_vjp_args *a, bool no_bias) {
     layer l = {.a = a, .x = a->moving[0] ? 0 : 1, .w = a->moving[0] ? 1 : 0};
     l.sum = asc_rules_of(a)->frame->biased[a->slot];
-    l.has_input_bias = a->n_in > BIAS;
+    l.has_input_bias = takes_bias(a);
     if (no_bias) return l;
     if (l.has_input_bias) l.bias = input_bias(&l);
     if (l.sum != NULL) {
@@ -166,9 +169,9 @@ static asc_tensor *z_box(const layer *l, double low, double high) {
 
 static void epsilon(asc_vjp_args *a, const asc_lrp_choice *c) {
     asc_tensor *sum = asc_rules_of(a)->frame->biased[a->slot], *z = sum != NULL ? sum : a->y;
-    if (c->no_bias && (sum != NULL || a->n_in > BIAS)) {
+    if (c->no_bias && (sum != NULL || takes_bias(a))) {
         layer l = open_layer(a, true);
-        z = a->n_in > BIAS ? apply(&l, a->in[l.x], a->in[l.w]) : a->y;
+        z = takes_bias(a) ? apply(&l, a->in[l.x], a->in[l.w]) : a->y;
     }
     asc_lrp_linear(a, z, c->a);
 }
@@ -216,7 +219,8 @@ static void weighted(asc_vjp_args *a, const asc_lrp_choice *c) {
 }
 
 void asc_lrp_layer(asc_vjp_args *a) {
-    if (asc_rule_n_moving(a) != 1 || (!a->need[0] && !a->need[1])) {
+    const int chosen = takes_experts(a) && a->moving[2]; /* which matrix: held fixed */
+    if (asc_rule_n_moving(a) - chosen != 1 || (!a->need[0] && !a->need[1])) {
         asc_lrp_halves(a);
         return;
     }

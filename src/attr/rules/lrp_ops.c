@@ -54,7 +54,10 @@ void asc_lrp_halves(asc_vjp_args *a) {
 void asc_lrp_mul(asc_vjp_args *a) {
     const asc_rules *r = asc_rules_of(a);
     asc_tensor *sum = r->frame->biased[a->slot];
-    if (asc_rule_n_moving(a) > 1 && !r->o.compat_captum) {
+    const int only = asc_lrp_beside_routing(a);
+    if (only >= 0) {
+        if (a->need[only]) a->gin[only] = asc_unbroadcast(a->ctx, a->g, a->in[only]);
+    } else if (asc_rule_n_moving(a) > 1 && !r->o.compat_captum) {
         for (int k = 0; k < a->n_in; k++) {
             if (a->need[k]) a->gin[k] = asc_unbroadcast(a->ctx, asc_scale(a->ctx, a->g, 0.5), a->in[k]);
         }

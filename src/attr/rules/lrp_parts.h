@@ -31,6 +31,7 @@ typedef struct asc_lrp_frame {
     int *layer;          /* number of the layer (op with weights), from the input, from 1; 0 = none */
     asc_tensor **biased; /* the sum of this value and a constant, where that is its only use: its bias */
     bool *is_bias;       /* this value is such a sum */
+    bool *routing;       /* weights of what a router chose: held fixed (lrp_experts.c) */
     bool counting;       /* this pass adds to the sums of sites */
     const char **seen;   /* labels met so far */
     size_t n_seen;
@@ -51,7 +52,13 @@ asc_tensor *asc_lrp_share(asc_ctx *ctx, asc_tensor *relevance, asc_tensor *z, do
 /* The epsilon rule with denominators z: x VJP(R / z). */
 void asc_lrp_linear(asc_vjp_args *a, asc_tensor *z, double eps);
 
-void asc_lrp_layer(asc_vjp_args *a); /* matmul, convolution: by the choice */
+/* lrp_experts.c: whether a value is the weights of chosen experts, or made of nothing else that counts.
+ * Values are asked about in the order of recording. */
+bool asc_lrp_routes(const asc_lrp_frame *f, const asc_grad_view *v, const asc_tensor *t);
+/* The input of a product that takes all of it because the other one is fixed; -1 = none. */
+int asc_lrp_beside_routing(const asc_vjp_args *a);
+
+void asc_lrp_layer(asc_vjp_args *a); /* matmul, convolution, matrices of experts: by the choice */
 void asc_lrp_mul(asc_vjp_args *a);   /* elementwise products */
 void asc_lrp_div(asc_vjp_args *a);
 void asc_lrp_generic(asc_vjp_args *a); /* linear in what moves */

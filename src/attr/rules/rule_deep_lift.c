@@ -33,6 +33,7 @@ static const asc_rule_row rows[] = {
     {ASC_OPCODE_CONV, asc_dl_product, "product"},
     {ASC_OPCODE_CONV_GRAD_INPUT, asc_dl_product, "product"},
     {ASC_OPCODE_CONV_GRAD_WEIGHT, asc_dl_product, "product"},
+    {ASC_OPCODE_EXPERT_MATMUL, asc_dl_experts, "product; none where the choice moves"},
     {ASC_OPCODE_DIV, asc_dl_div, "product with the reciprocal"},
     {ASC_OPCODE_SQUARE, asc_dl_square, "product"},
     /* elementwise */

@@ -7,6 +7,7 @@ static const asc_rule_row rows[] = {
     {ASC_OPCODE_MATMUL_BIAS, asc_lrp_layer, "layer"},
     {ASC_OPCODE_CONV, asc_lrp_layer, "layer"},
     {ASC_OPCODE_CONV_GRAD_INPUT, asc_lrp_layer, "layer"},
+    {ASC_OPCODE_EXPERT_MATMUL, asc_lrp_layer, "layer; the choice is held fixed"},
     {ASC_OPCODE_MUL, asc_lrp_mul, "scale, or halves"},
     {ASC_OPCODE_DIV, asc_lrp_div, "scale, or the numerator"},
     /* values that only change place: their transpose keeps relevance */
