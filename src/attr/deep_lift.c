@@ -29,13 +29,14 @@ const asc_method asc_method_deep_lift = {
              .axioms = "completeness; sensitivity to the baseline; not implementation invariant",
              .cost = "2 forward and 1 backward pass",
              .options =
-                 "features, baseline (eos, pad, zero, mean, token:ID), layers, output; nets: baselines, at, "
+                 "features, baseline (eos, pad, zero, mean, token:ID), layers, output, per-token; nets: baselines, at, "
                  "no-multiply, fallback, compat-captum",
              .differences =
                  "a rule at every op (softmax, max pooling, products, norms, attention), so that sums "
                  "are exact; no coupling of examples; ops are seen, not layer objects; prompts: from a "
                  "baseline's embeddings, summed over a token's width"},
     .by_gradient = true,
+    .per_token = true,
     .needs_baseline = true,
     .complete = true,
     .auto_baseline = ASC_BASELINE_EOS,

@@ -58,10 +58,11 @@ const asc_method asc_method_deep_lift_shap = {
              .cost = "2 forward and 1 backward pass for each baseline",
              .options =
                  "features, baseline (default: random tokens; eos, pad, zero, mean, token:ID), samples, "
-                 "seed, layers, output; nets: baselines (any number of rows), at, no-multiply, "
+                 "seed, layers, output, per-token; nets: baselines (any number of rows), at, no-multiply, "
                  "fallback, compat-captum",
              .differences = "one row is allowed; delta has one entry for each pair, example by example"},
     .by_gradient = true,
+    .per_token = true,
     .needs_baseline = true,
     .takes_rows = true,
     .complete = true,

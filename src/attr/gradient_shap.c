@@ -179,11 +179,12 @@ const asc_method asc_method_gradient_shap = {
              .cost = "samples forward and backward passes and 2 x samples forward",
              .options =
                  "features, baseline (default: random tokens; eos, pad, zero, mean, token:ID), samples, "
-                 "stdevs, seed, output; nets: baselines (any number of rows), samples, stdevs, "
+                 "stdevs, seed, output, per-token; nets: baselines (any number of rows), samples, stdevs, "
                  "no-multiply",
              .differences =
                  "one standard error per score; all examples see the same draws; no baselines: zeros"},
     .by_gradient = true,
+    .per_token = true,
     .needs_baseline = true,
     .takes_rows = true,
     .stochastic = true,

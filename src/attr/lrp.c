@@ -56,7 +56,7 @@ done:
 static asc_status run(asc_job *j) {
     const asc_rule_options o = {0};
     asc_rules rules = {0};
-    if (j->encoder == NULL) j->inner |= 1u << ASC_SWEEP_OUT;
+    if (j->encoder == NULL && !j->req->per_token) j->inner |= 1u << ASC_SWEEP_OUT;
     asc_status st = asc_rules_init_lrp(j->ctx, &o, &rules);
     if (st == ASC_OK) st = asc_prompt_sweeps(j, ASC_ROWS_PROMPT, &rules, 1);
     asc_rules_deinit(&rules);
@@ -81,13 +81,14 @@ const asc_method asc_method_lrp = {
                   "Relevance Propagation, 2015",
          .axioms = "conservation up to what biases and epsilon absorb (printed for each site)",
          .cost = "1 forward and 1 backward pass; more for rules that change weights",
-         .options = "features, layers, output (logit); nets: rules (by site, op, layer), at, fallback, "
+         .options = "features, layers, output, per-token (logit); nets: rules (by site, op, layer), at, fallback, "
                     "compat-captum",
          .differences =
              "a rule for every op; additions share relevance by size; rules belong to the call; delta "
              "is the value minus the sum, as in Captum. Prompts: AttnLRP (Achtibat et al. 2024), of the "
              "logit"},
     .by_gradient = true,
+    .per_token = true,
     .by_logit = true,
     .attribute = attribute,
     .price_rows = asc_price_one_gradient,

@@ -8,6 +8,13 @@
 #include <math.h>
 #include <string.h>
 
+/* Of the answer's tokens, with request.per_token: each has sweeps of its own. */
+typedef struct sweep_rows {
+    size_t m;              /* 0: not asked for */
+    double *f, *f0, *part; /* of one token and batch */
+    double *sum, *squares; /* [m,P] */
+} sweep_rows;
+
 typedef struct sweeps {
     asc_job *j;
     asc_prompt_rows kind;
@@ -17,6 +24,7 @@ typedef struct sweeps {
     int32_t *ids;           /* random baselines of a batch */
     double *f, *f0, *parts; /* of a batch */
     double *sum, *squares;  /* [P] */
+    sweep_rows rows;
 } sweeps;
 
 /* ---- draws ---- */
@@ -136,6 +144,45 @@ static asc_status add_up(sweeps *s, size_t b) {
     return ASC_OK;
 }
 
+/* Under a bound, buffers that were kept for passes of one shape do not stand beside those of another. */
+static void make_way(asc_job *j) {
+    if (j->req->memory_bytes > 0 && j->estimate == NULL) asc_exec_trim(j->ctx);
+}
+
+/* The sweep for each token of the answer; the whole's numbers are their sums, since all of them are linear in
+ * what the answer's tokens add up to. */
+static asc_status run_rows(sweeps *s, asc_sweep *w, size_t b) {
+    asc_job *j = s->j;
+    sweep_rows *q = &s->rows;
+    const size_t p = j->r->n_prompt, start = j->span_start, end = j->span_end;
+    asc_status st = ASC_OK;
+    memset(s->f, 0, 2 * b * sizeof *s->f);
+    memset(s->parts, 0, b * p * sizeof *s->parts);
+    w->f = q->f;
+    w->f0 = q->f0;
+    w->parts = q->part;
+    for (size_t k = 0; st == ASC_OK && k < q->m; k++) {
+        j->span_start = start + k;
+        j->span_end = start + k + 1;
+        if (k > 0) make_way(j); /* its passes have another length */
+        st = asc_sweep_run(w);
+        for (size_t i = 0; st == ASC_OK && i < b * p; i++) {
+            const double v = q->part[i];
+            s->parts[i] += v;
+            q->sum[k * p + i % p] += v;
+            q->squares[k * p + i % p] += v * v;
+        }
+        for (size_t i = 0; st == ASC_OK && i < b; i++) {
+            s->f[i] += q->f[i];
+            s->f0[i] += q->f0[i];
+            j->r->token_values[k] = q->f[i];
+        }
+    }
+    j->span_start = start;
+    j->span_end = end;
+    return st;
+}
+
 static asc_status one_batch(sweeps *s, asc_sweep *w, size_t first, size_t b) {
     asc_job *j = s->j;
     asc_ctx *ctx = j->ctx;
@@ -147,7 +194,7 @@ static asc_status one_batch(sweeps *s, asc_sweep *w, size_t first, size_t b) {
         record_ends(s, w, first, b);
         st = settle(ctx, w);
     }
-    if (st == ASC_OK) st = asc_sweep_run(w);
+    if (st == ASC_OK) st = s->rows.m > 0 ? run_rows(s, w, b) : asc_sweep_run(w);
     if (st == ASC_OK) st = add_up(s, b);
     for (size_t i = 0; st == ASC_OK && i < b; i++) {
         if (s->kind != ASC_ROWS_PATH && s->kind != ASC_ROWS_NOISY) r->value = s->f[i];
@@ -164,7 +211,8 @@ static asc_status own_values(sweeps *s) {
     const double zero = 0.0;
     asc_status st = ASC_OK;
     if (s->kind == ASC_ROWS_PATH || s->kind == ASC_ROWS_NOISY)
-        st = asc_job_values(j, r->prompt_ids, 1, r->n_prompt, &r->value);
+        st = s->rows.m > 0 ? asc_job_whole_value(j)
+                           : asc_job_values(j, r->prompt_ids, 1, r->n_prompt, &r->value);
     if (st != ASC_OK || s->kind != ASC_ROWS_PATH) return st;
     if (j->baseline != ASC_BASELINE_AUTO) return asc_job_path(j, &zero, 1, &r->baseline_value, NULL);
     size_t n;
@@ -208,6 +256,21 @@ static asc_status make_ends(sweeps *s) {
     return st;
 }
 
+static asc_status make_rows(sweeps *s, size_t batch) {
+    asc_ctx *ctx = s->j->ctx;
+    sweep_rows *q = &s->rows;
+    const size_t p = s->j->r->n_prompt;
+    size_t cells;
+    if (!asc_mul_size(2 * q->m, p, &cells)) return ASC_RESOURCE_EXHAUSTED;
+    q->f = asc_calloc(ctx, ASC_MEM_GENERAL, 2 * batch, sizeof *q->f);
+    q->part = asc_calloc(ctx, ASC_MEM_GENERAL, batch * p + 1, sizeof *q->part);
+    q->sum = asc_calloc(ctx, ASC_MEM_GENERAL, cells + 1, sizeof *q->sum);
+    if (q->f == NULL || q->part == NULL || q->sum == NULL) return ASC_RESOURCE_EXHAUSTED;
+    q->f0 = q->f + batch;
+    q->squares = q->sum + q->m * p;
+    return ASC_OK;
+}
+
 static asc_status make_room(sweeps *s, size_t batch) {
     asc_ctx *ctx = s->j->ctx;
     const size_t p = s->j->r->n_prompt;
@@ -218,34 +281,61 @@ static asc_status make_room(sweeps *s, size_t batch) {
     if (s->ids == NULL || s->f == NULL || s->parts == NULL || s->sum == NULL) return ASC_RESOURCE_EXHAUSTED;
     s->f0 = s->f + batch;
     s->squares = s->sum + p;
-    return ASC_OK;
+    return s->rows.m > 0 ? make_rows(s, batch) : ASC_OK;
+}
+
+/* Means of the samples and their errors, per token of the prompt. */
+static void means(const sweeps *s, const double *sum, const double *squares, double *scores, double *errors) {
+    const size_t p = s->j->r->n_prompt;
+    const double n = (double)s->samples;
+    double largest = 0.0;
+    for (size_t t = 0; t < p; t++) {
+        scores[t] = sum[t] / n;
+        largest = fmax(largest, fabs(scores[t]));
+    }
+    const double rounding = asc_job_gradient_noise(s->j, largest);
+    for (size_t t = 0; t < p; t++) {
+        const double spread = fmax(squares[t] / n - scores[t] * scores[t], 0.0);
+        errors[t] = rounding + (s->samples > 1 ? sqrt(spread / (n - 1.0)) : 0.0);
+    }
+}
+
+/* The matrix: scores and errors of the tokens of a feature add up. The sums are used up. */
+static void publish_rows(sweeps *s) {
+    asc_job *j = s->j;
+    asc_result *r = j->r;
+    const size_t p = r->n_prompt;
+    for (size_t k = 0; k < s->rows.m; k++) {
+        double *scores = s->rows.sum + k * p, *errors = s->rows.squares + k * p;
+        means(s, scores, errors, scores, errors);
+        for (size_t i = 0; i < j->n_parts; i++) {
+            const size_t at = k * r->n_features + (size_t)j->parts[i].feature;
+            for (size_t t = j->parts[i].first; t < j->parts[i].last; t++) {
+                r->matrix[at] += scores[t];
+                r->matrix_errors[at] += errors[t];
+            }
+        }
+    }
 }
 
 static void publish(sweeps *s) {
     asc_result *r = s->j->r;
-    const double n = (double)s->samples;
-    double largest = 0.0;
-    for (size_t t = 0; t < r->n_prompt; t++) {
-        r->scores[t] = s->sum[t] / n;
-        largest = fmax(largest, fabs(r->scores[t]));
-    }
-    const double rounding = asc_job_gradient_noise(s->j, largest);
-    for (size_t t = 0; t < r->n_prompt; t++) {
-        const double spread = fmax(s->squares[t] / n - r->scores[t] * r->scores[t], 0.0);
-        r->score_errors[t] = rounding + (s->samples > 1 ? sqrt(spread / (n - 1.0)) : 0.0);
-    }
+    means(s, s->sum, s->squares, r->scores, r->score_errors);
+    publish_rows(s);
     asc_inner_errors(s->j);
     r->converged = true;
 }
 
-/* Under a bound, buffers that were kept for passes of one shape do not stand beside those of another. */
-static void make_way(asc_job *j) {
-    if (j->req->memory_bytes > 0 && j->estimate == NULL) asc_exec_trim(j->ctx);
+static asc_status refuse_products(asc_job *j) {
+    ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s gives scores of answer tokens for log-probabilities and logits",
+             j->method->info.name);
+    return asc_hint(j->ctx, "leave --output prob out");
 }
 
 asc_status asc_prompt_sweeps(asc_job *j, asc_prompt_rows kind, asc_rules *rules, size_t samples) {
     asc_ctx *ctx = j->ctx;
-    sweeps s = {.j = j, .kind = kind, .samples = samples};
+    sweeps s = {.j = j, .kind = kind, .samples = samples, .rows.m = asc_job_width(j) - 1};
+    if (s.rows.m > 0 && j->req->output == ASC_OUTPUT_PROB) return refuse_products(j);
     asc_sweep w = {.j = j,
                    .rules = rules,
                    .paired = kind == ASC_ROWS_PAIRS || kind == ASC_ROWS_OTHER,
@@ -283,6 +373,9 @@ done:
     asc_free(ctx, s.f);
     asc_free(ctx, s.parts);
     asc_free(ctx, s.sum);
+    asc_free(ctx, s.rows.f);
+    asc_free(ctx, s.rows.part);
+    asc_free(ctx, s.rows.sum);
     return asc_scope_close(ctx, st);
 }
 

@@ -42,7 +42,9 @@ static asc_status check_per_token(asc_job *j) {
         return asc_hint(j->ctx, "leave out --layers or --per-token");
     }
     if (!j->method->per_token) {
-        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s gives no scores of single answer tokens", name);
+        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s gives no scores of single answer tokens: %s", name,
+                 strstr(name, "patching") != NULL ? "it compares two prompts on the whole answer"
+                                                  : "it follows attention, which is shared by all of them");
         return asc_hint(j->ctx, "use feature-ablation or input-x-gradient, or explain each token by --span");
     }
     if (j->r->rule != NULL && strcmp(j->r->rule, "adaptive") == 0) {

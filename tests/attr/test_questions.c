@@ -114,7 +114,12 @@ static void rows_are_spans_of_one_token(void **state) {
                  {"saliency", NULL, NULL, ASC_OUTPUT_LOGPROB, 0},
                  {"saliency", "abs", NULL, ASC_OUTPUT_PROB, 0},
                  {"saliency", "signed", "blocks.0.out", ASC_OUTPUT_LOGPROB, 0},
-                 {"integrated-gradients", NULL, NULL, ASC_OUTPUT_LOGPROB, 0}};
+                 {"integrated-gradients", NULL, NULL, ASC_OUTPUT_LOGPROB, 0},
+                 {"lrp", NULL, NULL, ASC_OUTPUT_LOGPROB, 0},
+                 {"deep-lift", NULL, NULL, ASC_OUTPUT_LOGIT, 0},
+                 {"deep-lift-shap", NULL, NULL, ASC_OUTPUT_LOGPROB, (size_t)10 << 20},
+                 {"gradient-shap", NULL, NULL, ASC_OUTPUT_LOGPROB, 0},
+                 {"noise-tunnel", NULL, NULL, ASC_OUTPUT_LOGPROB, 0}};
     for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
         for (size_t z = 0; z < 3; z++) {
             asc_ctx *ctx = test_ctx(places[p].device, places[p].mode);
@@ -124,21 +129,29 @@ static void rows_are_spans_of_one_token(void **state) {
                 asc_request q = request();
                 asc_result *all = NULL, *one = NULL;
                 q.method = cases[c].method;
+                /* relevance: 1e-9 in denominators down to 1e-3; in f32 sums in which terms cancel */
+                const double allowed = strcmp(q.method, "lrp") != 0 ? places[p].tolerance
+                                       : p == 0                     ? 2e-6
+                                                                    : 0.02;
                 q.norm = cases[c].norm;
                 q.site = cases[c].site;
                 if (strncmp(q.method, "integrated", 10) == 0) {
                     q.rule = "gauss-legendre";
                     q.steps = 3;
                 }
+                q.samples = 3; /* of those that draw */
                 q.output = cases[c].output;
                 q.memory_bytes = cases[c].memory;
                 q.per_token = true;
                 assert_ok(ctx, asc_explain(m, &q, &all));
                 q.per_token = false;
                 assert_ok(ctx, asc_explain(m, &q, &one));
-                for (size_t i = 0; i < one->n_features; i++)
-                    assert_true(fabs(one->features[i].score - all->features[i].score) <=
-                                places[p].tolerance * largest_of(one));
+                for (size_t i = 0; i < one->n_features; i++) {
+                    double off = fabs(one->features[i].score - all->features[i].score) / largest_of(one);
+                    if (!(off <= allowed))
+                        fail_msg("%s model %zu %s: the whole is off by %.3g", places[p].device, z, q.method,
+                                 off);
+                }
                 asc_result_destroy(ctx, one);
                 for (size_t k = 0; k < M; k++) {
                     one = NULL;
@@ -147,7 +160,7 @@ static void rows_are_spans_of_one_token(void **state) {
                     assert_ok(ctx, asc_explain(m, &q, &one));
                     assert_true(fabs(one->value - all->token_values[k]) < 1e-4);
                     double gap = relative_gap(all->matrix + k * N, one);
-                    if (!(gap <= places[p].tolerance))
+                    if (!(gap <= allowed))
                         fail_msg("%s %s model %zu case %zu answer token %zu: off by %.3g", places[p].device,
                                  places[p].mode != NULL ? places[p].mode : "", z, c, k, gap);
                     asc_result_destroy(ctx, one);
@@ -294,6 +307,9 @@ static void odd_questions_are_refused(void **state) {
          "no part that reads"},
         {NULL, ASC_OUTPUT_LOGPROB, 0, 0, NULL, "x", true, true, ASC_INVALID_ARGUMENT, "no pairs"},
         {"integrated-gradients", ASC_OUTPUT_LOGPROB, 0, 0, NULL, NULL, true, true, ASC_UNIMPLEMENTED, ""},
+        {"deep-lift", ASC_OUTPUT_PROB, 0, 0, NULL, NULL, true, true, ASC_UNIMPLEMENTED, "log-probabilities"},
+        {"attention-rollout", ASC_OUTPUT_LOGPROB, 0, 0, NULL, NULL, true, true, ASC_UNIMPLEMENTED,
+         "attention"},
         {"saliency", ASC_OUTPUT_KL, 0, 0, NULL, NULL, false, false, ASC_INVALID_ARGUMENT, "gradient of 0"},
         {NULL, ASC_OUTPUT_KL, 0, 0, NULL, NULL, false, true, ASC_INVALID_ARGUMENT, "no target"},
         {NULL, ASC_OUTPUT_KL, 0, 0, NULL, "x", false, false, ASC_INVALID_ARGUMENT, "no contrast"},
