@@ -28,9 +28,9 @@ const asc_method asc_method_deep_lift = {
                       "Activation Differences, 2017",
              .axioms = "completeness; sensitivity to the baseline; not implementation invariant",
              .cost = "2 forward and 1 backward pass",
-             .options =
-                 "features, baseline (eos, pad, zero, mean, token:ID), layers, output, per-token; nets: baselines, at, "
-                 "no-multiply, fallback, compat-captum",
+             .options = "features, baseline (eos, pad, zero, mean, token:ID), layers, output, per-token; "
+                        "nets: baselines, at, "
+                        "no-multiply, fallback, compat-captum",
              .differences =
                  "a rule at every op (softmax, max pooling, products, norms, attention), so that sums "
                  "are exact; no coupling of examples; ops are seen, not layer objects; prompts: from a "

@@ -230,7 +230,8 @@ const asc_method asc_method_noise_tunnel = {
          .paper = "Smilkov et al., SmoothGrad: removing noise by adding noise, 2017; Adebayo et al., 2018",
          .axioms = "those of the base method that survive an average",
          .cost = "samples times the base method",
-         .options = "features, samples, stdevs, seed, layers, output, per-token; nets: base, noise, samples, stdevs, "
+         .options = "features, samples, stdevs, seed, layers, output, per-token; nets: base, noise, samples, "
+                    "stdevs, "
                     "draw-baselines, and the base method's",
          .differences =
              "all examples see the same noise, so a row does not depend on its neighbours; one standard "

@@ -117,7 +117,7 @@ static void rows_are_spans_of_one_token(void **state) {
                  {"integrated-gradients", NULL, NULL, ASC_OUTPUT_LOGPROB, 0},
                  {"lrp", NULL, NULL, ASC_OUTPUT_LOGPROB, 0},
                  {"deep-lift", NULL, NULL, ASC_OUTPUT_LOGIT, 0},
-                 {"deep-lift-shap", NULL, NULL, ASC_OUTPUT_LOGPROB, (size_t)10 << 20},
+                 {"deep-lift-shap", NULL, NULL, ASC_OUTPUT_LOGPROB, 0},
                  {"gradient-shap", NULL, NULL, ASC_OUTPUT_LOGPROB, 0},
                  {"noise-tunnel", NULL, NULL, ASC_OUTPUT_LOGPROB, 0}};
     for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
