@@ -79,7 +79,7 @@ static void test_places(void **state) {
     }
     asc_json_free(j);
     program_expect(p, 0, NULL, "$A compare $L --prompt 'The capital of' --modes eager,compiled --threads 1");
-    assert_non_null(strstr(p->out, "4 rows in 2 ways: all within"));
+    assert_non_null(strstr(p->out, "16 rows in 2 ways: all within"));
     program_expect(p, 0, NULL, "$A compare cnn --method lrp --against tpu-default --json -");
     j = parsed(ctx, p);
     const asc_json *place = asc_json_at(asc_json_get(asc_json_at(asc_json_get(j, "rows"), 0), "places"), 1);
