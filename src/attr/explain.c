@@ -1,5 +1,7 @@
 /* explain.c - asc_explain: runs a job and fills in what every result carries. */
 #include "ascribe/precision.h"
+#include "ascribe/profile.h"
+#include "budget.h"
 #include "cpu.h"
 #include "estimate.h"
 #include "exec.h"
@@ -200,6 +202,14 @@ asc_status asc_job_target_probability(asc_job *j) {
     return st;
 }
 
+/* Programs and scratch that earlier calls left count against the bound; where they take much of it, they go,
+ * so that the thousandth prompt has the room that the first one had. */
+static void make_room(const asc_job *j) {
+    const asc_mem_stats mem = asc_memory(j->ctx);
+    const size_t kept = mem.live_bytes[ASC_MEM_PROGRAM] + mem.live_bytes[ASC_MEM_SCRATCH];
+    if (!j->req->dry_run && kept > asc_job_limit(j) / 4) (void)asc_cache_empty(j->ctx);
+}
+
 asc_status asc_explain(asc_model *m, const asc_request *req, asc_result **out) {
     asc_ctx *ctx = m->ctx;
     asc_status st = ASC_OK;
@@ -211,6 +221,7 @@ asc_status asc_explain(asc_model *m, const asc_request *req, asc_result **out) {
                         "explain: the request's struct_size is not that of this library");
     double flops0 = asc_exec_stats_of(ctx).flops;
     ASC_TRY(asc_job_init(&j, m, req));
+    make_room(&j);
     asc_result *r = j.r;
     r->scores = asc_calloc(ctx, ASC_MEM_GENERAL, r->n_prompt + 1, sizeof *r->scores);
     r->score_errors = asc_calloc(ctx, ASC_MEM_GENERAL, r->n_prompt + 1, sizeof *r->score_errors);

@@ -43,6 +43,13 @@ static void a_killed_run_goes_on(void **state) {
                    " cut.jsonl >c; cmp w c || exit 1; done");
 }
 
+/* What one prompt leaves behind does not take the next one's room. */
+static void a_tight_bound_holds_for_all(void **state) {
+    program_expect(*state, 0, NULL,
+                   MANY "$A explain $L --prompts many.jsonl --out tight.jsonl --memory 8M --method "
+                        "integrated-gradients --max-evaluations 20 --quiet");
+}
+
 static void results_are_not_mixed(void **state) {
     program *p = *state;
     program_expect(p, 0, NULL,
@@ -114,7 +121,9 @@ static void the_summary_adds_up(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(broken_lines_do_not_stop_the_rest),
                                        cmocka_unit_test(a_killed_run_goes_on),
-                                       cmocka_unit_test(results_are_not_mixed), cmocka_unit_test(bad_calls),
+                                       cmocka_unit_test(a_tight_bound_holds_for_all),
+                                       cmocka_unit_test(results_are_not_mixed),
+                                       cmocka_unit_test(bad_calls),
                                        cmocka_unit_test(the_summary_adds_up)};
     return cmocka_run_group_tests(tests, program_setup, program_teardown);
 }
