@@ -3,6 +3,7 @@
 #include "coalition.h"
 #include "game.h"
 #include <math.h>
+#include <string.h>
 
 enum { MAX_FEATURES = 20 };
 
@@ -116,6 +117,7 @@ asc_status asc_game_exact(asc_game *g, double *scores, double *errors) {
     double weight[MAX_FEATURES + 1], largest = 0.0;
     if (m > MAX_FEATURES) return too_many(g->ctx, m);
     set_weights(m, weight);
+    memset(scores, 0, n_out * m * sizeof *scores); /* they are sums over the sets */
     asc_status st = ASC_OK;
     uint8_t *present = asc_calloc(g->ctx, ASC_MEM_GENERAL, block * m + 1, sizeof *present);
     double *y = asc_calloc(g->ctx, ASC_MEM_GENERAL, block * n_out + 1, sizeof *y);
@@ -134,6 +136,7 @@ asc_status asc_game_exact(asc_game *g, double *scores, double *errors) {
         }
     }
     for (size_t i = 0; i < n_out * m; i++) errors[i] = g->noise(g->self, i / m, largest);
+    g->drawn = all;
     g->converged = true;
     g->stochastic = false;
     asc_free(g->ctx, present);

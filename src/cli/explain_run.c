@@ -30,7 +30,12 @@ static void price(asc_text *t, const asc_result *r, double tolerance, size_t map
     asc_text_addf(t, ".\nPeak %.1f MB (", (double)r->predicted_peak_bytes / 1e6);
     tags(t, r->predicted_tags);
     asc_text_addf(t, ") and %.1f MB of mapped file.\n", (double)mapped / 1e6);
-    if (r->stochastic && tolerance > 0)
+    if (r->n_forward_flat > 0)
+        asc_text_adds(t, tolerance > 0
+                             ? "That is with all parts taken apart that may be, up to the first look "
+                               "at the errors: sampling goes on until the tolerance is met.\n"
+                             : "That is the most: what does not matter is not taken apart.\n");
+    else if (r->stochastic && tolerance > 0)
         asc_text_adds(t, "That is the most: sampling ends as soon as the tolerance is met.\n");
     asc_text_adds(t, "Nothing was computed but the rates of this machine (--dry-run).\n");
     for (size_t i = 0; i < r->n_warnings; i++) {

@@ -1,11 +1,12 @@
 /* test_hierarchical.c - parts of a text that are as small as they need to be: on the first cut the exact
  * Shapley values of its paragraphs, on the last one those of the words, sums that are the whole change
- * everywhere, parts that tile the features, and what is refused. */
+ * everywhere, parts that tile the features, what a long text costs, and what is refused. */
 #include "ascribe/report.h"
 #include "harness.h"
 #include "method.h"
 #include "view.h"
 #include <math.h>
+#include <stdio.h>
 
 #define MODEL "goldens/zoo_gguf/llama-q4_1/model.gguf"
 static const char text[] =
@@ -105,6 +106,91 @@ static void refinement_goes_where_scores_are(void **state) {
     test_ctx_end(ctx);
 }
 
+/* Wherever the last cut ends, by whichever way its scores come: all sets (few parts), pairs of sets, a
+ * tolerance. Few parts: exact Shapley values, by the method that runs all sets of the features at once. */
+static void complete_at_every_kind(void **state) {
+    (void)state;
+    static const int32_t target[] = {193, 31};
+    static const char *const texts[] = {"Anna is", "Anna moved.\n\nRain fell.", one_paragraph};
+    static const asc_features kinds[] = {ASC_FEATURES_SENTENCE, ASC_FEATURES_WORD, ASC_FEATURES_TOKEN};
+    static const struct {
+        size_t samples;
+        double refine, tolerance;
+    } ways[] = {{64, 1e-9, 0.0}, {0, 0.0, 0.0}, {0, 1e-9, 0.4}, {3, 0.0, 0.0}};
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    asc_model *m = NULL;
+    size_t n_exact = 0;
+    assert_ok(ctx, asc_model_open(ctx, test_data(MODEL), NULL, &m));
+    for (size_t i = 0; i < 3 * 3 * 4; i++) {
+        asc_result *r = NULL, *exact = NULL;
+        size_t w = i / 9;
+        if (i % 3 == 2 && w != 3) continue; /* the longest: a few sets will do */
+        asc_request q = {.struct_size = sizeof q,
+                         .method = "hierarchical",
+                         .prompt = asc_view_of(texts[i % 3]),
+                         .target_ids = target,
+                         .n_target_ids = 2,
+                         .features = kinds[i / 3 % 3],
+                         .refine = ways[w].refine,
+                         .samples = ways[w].samples,
+                         .tolerance = ways[w].tolerance};
+        assert_ok(ctx, asc_explain(m, &q, &r));
+        double sum = 0.0;
+        for (size_t k = 0; k < r->n_features; k++) sum += r->features[k].score;
+        assert_true(fabs(sum - (r->value - r->baseline_value)) < 1e-9);
+        bool all_apart = r->n_features <= 9;
+        for (size_t k = 0; k < r->n_features; k++) all_apart = all_apart && r->features[k].kind == q.features;
+        if (all_apart && !r->stochastic) {
+            q.method = "shapley-values";
+            q.samples = 0;
+            q.refine = q.tolerance = 0.0;
+            assert_ok(ctx, asc_explain(m, &q, &exact));
+            assert_int_equal(exact->n_features, r->n_features);
+            for (size_t k = 0; k < r->n_features; k++)
+                assert_true(fabs(r->features[k].score - exact->features[k].score) <=
+                            r->features[k].error + exact->features[k].error);
+            n_exact++;
+            asc_result_destroy(ctx, exact);
+        }
+        asc_result_destroy(ctx, r);
+    }
+    assert_true(n_exact >= 6);
+    asc_model_close(m);
+    test_ctx_end(ctx);
+}
+
+/* A document of 60 sentences in 12 paragraphs: at most 12 + 60 looks at two prompts each, four sets for each
+ * of 80 parts, the ends. The dry run, which knows no scores, says no less. */
+static void long_texts_cost_a_few_hundred_prompts(void **state) {
+    (void)state;
+    static const int32_t target[] = {193, 31};
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    asc_model *m = NULL;
+    asc_result *r = NULL, *dry = NULL;
+    char document[60 * 16 + 1];
+    size_t n = 0;
+    for (int i = 0; i < 60; i++)
+        n += (size_t)snprintf(document + n, sizeof document - n, "%c%c is %c.%s", 'A' + i % 26, 'a' + i / 3,
+                              'k' + i % 7, i % 5 == 4 ? "\n\n" : " ");
+    assert_ok(ctx, asc_model_open(ctx, test_data(MODEL), NULL, &m));
+    asc_request q = {.struct_size = sizeof q,
+                     .method = "hierarchical",
+                     .prompt = asc_view_make(document, n),
+                     .target_ids = target,
+                     .n_target_ids = 2};
+    assert_ok(ctx, asc_explain(m, &q, &r));
+    q.dry_run = true;
+    assert_ok(ctx, asc_explain(m, &q, &dry));
+    assert_true(r->n_features > 12 && r->n_features <= 80);
+    assert_true(fabs(r->residual) < 1e-9 && r->error_bound > 0.0);
+    assert_true(r->n_forward <= dry->n_forward);
+    assert_true(dry->n_forward <= 2 * (12 + 60) + 4 * 80 + 3);
+    asc_result_destroy(ctx, r);
+    asc_result_destroy(ctx, dry);
+    asc_model_close(m);
+    test_ctx_end(ctx);
+}
+
 static void what_it_says_and_refuses(void **state) {
     (void)state;
     static const int32_t target[] = {193, 31};
@@ -156,8 +242,8 @@ static void what_it_says_and_refuses(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_cut_is_exact),
-        cmocka_unit_test(refinement_goes_where_scores_are),
+        cmocka_unit_test(the_first_cut_is_exact),   cmocka_unit_test(refinement_goes_where_scores_are),
+        cmocka_unit_test(complete_at_every_kind),   cmocka_unit_test(long_texts_cost_a_few_hundred_prompts),
         cmocka_unit_test(what_it_says_and_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
