@@ -100,7 +100,8 @@ typedef struct asc_request {
     double max_seconds;     /* adaptive; 0 = no limit */
     const char *norm;       /* saliency: NULL = "l2"; "signed", "abs" */
     const char
-        *site; /* gradient methods: attribute to this site instead of the embeddings; NULL = embeddings */
+        *site; /* gradient methods: attribute to this site instead of the embeddings; NULL = embeddings. One
+                  head's columns: "blocks.3.attn.heads:head=2" */
     bool compat_captum;  /* give Captum's numbers where they differ (docs/methods.md) */
     size_t memory_bytes; /* bound for activations; 0 = 400 MiB. Chooses how many points share a batch */
     uint64_t seed;
@@ -118,6 +119,9 @@ typedef struct asc_request {
     asc_view span;               /* or: the tokens that hold the first place in the target that reads so */
     bool per_token;              /* also one row of scores per explained target token (result.matrix) */
     asc_view corrupted; /* attribution patching, activation patching: the other prompt, of as many tokens */
+    const char *neuron; /* explains an inner value instead of an answer: "SITE:INDEX@TOKEN", column INDEX of a
+                           site at a token of the prompt, counted from 0, or from the end (-1: the last one,
+                           also without @TOKEN); NULL = an answer */
 
     /* ---- features ---- */
     const asc_prompt_slot *slots; /* with ASC_FEATURES_SLOT */
@@ -250,6 +254,8 @@ typedef struct asc_result {
     char *label, *versus_label;  /* "" unless a class is explained */
     char *second, *similar_to;   /* "" if none */
     char *top_labels[ASC_N_TOP]; /* classes of `top`, whose ids are their numbers; NULL for language models */
+    char *neuron_site;           /* request.neuron: what is explained; NULL = an answer or a class */
+    int64_t neuron_index, neuron_token; /* its column; token of the prompt, counted from 0 */
 } asc_result;
 
 /* Explains. On failure *out is NULL and the context holds the message. CANCELLED after asc_cancel. */

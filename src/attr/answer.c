@@ -1,6 +1,7 @@
 /* answer.c - what is explained: the target tokens (given, or chosen by the model) and the model's own next
  * tokens. */
 #include "method.h"
+#include "neuron.h"
 #include "target_encoder.h"
 #include "view.h"
 #include <math.h>
@@ -153,6 +154,7 @@ asc_status asc_job_targets(asc_job *j) {
     asc_result *r = j->r;
     asc_status st = ASC_OK;
     if (j->encoder != NULL) return asc_encoder_targets(j);
+    if (j->neuron.on) return asc_neuron_target(j);
     if (!q->dry_run) ASC_TRY(find_top(j));
     if (q->dry_run && q->output == ASC_OUTPUT_KL) ASC_TRY(keep_distribution(j, NULL, 0.0, 1.0));
     if (q->target_ids != NULL) {

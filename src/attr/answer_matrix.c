@@ -9,6 +9,7 @@
 #include "estimate.h"
 #include "exec.h"
 #include "grad.h"
+#include "neuron.h"
 #include "ops.h"
 #include "target.h"
 #include <math.h>
@@ -51,9 +52,10 @@ typedef struct sums {
     const char *norm;    /* NULL: gradient times input */
     const double *delta; /* [P,D], what gradients are multiplied by; with norm NULL */
     size_t p, d, m;
-    double *whole; /* [P,D]: gradient of the answer's log-probability or logit; only norms need it */
-    double *rows;  /* [m,P] */
-    double *value; /* [m] log-probabilities or logits */
+    size_t from, end; /* columns that count */
+    double *whole;    /* [P,D]: gradient of the answer's log-probability or logit; only norms need it */
+    double *rows;     /* [m,P] */
+    double *value;    /* [m] log-probabilities or logits */
 } sums;
 
 static double reduce(const double *row, size_t d, const char *norm) {
@@ -69,10 +71,10 @@ static asc_status take(sums *s, size_t k, const double *g, double weight) {
         const double *row = g + t * s->d;
         double v = 0.0;
         if (s->norm != NULL) {
-            v = reduce(row, s->d, s->norm);
+            v = reduce(row + s->from, s->end - s->from, s->norm);
             for (size_t i = 0; i < s->d; i++) s->whole[t * s->d + i] += weight * row[i];
         } else {
-            for (size_t i = 0; i < s->d; i++) v += row[i] * s->delta[t * s->d + i];
+            for (size_t i = s->from; i < s->end; i++) v += row[i] * s->delta[t * s->d + i];
         }
         if (!isfinite(v)) return asc_model_explain_nan(s->j->m, "a gradient");
         s->rows[k * s->p + t] += weight * v;
@@ -285,8 +287,10 @@ static asc_status sums_init(sums *s, asc_job *j, const char *norm) {
     *s = (sums){.j = j,
                 .norm = norm,
                 .p = j->r->n_prompt,
-                .d = (size_t)j->m->decoder.cfg.d_model,
+                .d = (size_t)asc_site_width(j, j->site, j->site_layer),
                 .m = asc_job_width(j) - 1};
+    s->from = (size_t)j->site_first;
+    s->end = j->site_columns > 0 ? s->from + (size_t)j->site_columns : s->d;
     s->value = asc_calloc(ctx, ASC_MEM_GENERAL, s->m, sizeof *s->value);
     s->rows =
         asc_mul_size(s->m, s->p, &cells) ? asc_calloc(ctx, ASC_MEM_GENERAL, cells, sizeof *s->rows) : NULL;
@@ -331,7 +335,7 @@ static void publish(sums *s) {
     for (size_t t = 0; t < s->p; t++) {
         double v = 0.0;
         if (s->norm != NULL)
-            v = reduce(s->whole + t * s->d, s->d, s->norm);
+            v = reduce(s->whole + t * s->d + s->from, s->end - s->from, s->norm);
         else
             for (size_t k = 0; k < s->m; k++) v += s->rows[k * s->p + t];
         r->scores[t] = prob ? r->value * v : v;

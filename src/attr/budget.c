@@ -182,7 +182,7 @@ static asc_status choose(asc_job *j, asc_pass_kind kind, size_t len, size_t *kee
     asc_status st = asc_job_need(j, kind, len, 1, 0, &p);
     if (st != ASC_OK) return st;
     *bytes = smallest = total(&p);
-    if (*bytes <= asc_job_room(j) || !is_backward(kind) || j->encoder != NULL) return ASC_OK;
+    if (*bytes <= asc_job_room(j) || !is_backward(kind) || j->encoder != NULL || j->neuron.on) return ASC_OK;
     st = asc_job_need(j, kind, len, 1, 1, &p);
     if (st != ASC_OK) return st;
     *keep_every = 1;

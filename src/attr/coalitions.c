@@ -138,7 +138,7 @@ static asc_status values_of(asc_job *j, const uint8_t *present, size_t n, row *r
     order(rows, n);
     for (size_t i = 0; i < n; i++)
         if (rows[i].same == rows[i].r.which) once[k++] = rows[i].r;
-    asc_status st = j->m->kind == ASC_MODEL_DECODER && asc_model_shares_prefixes(j->m)
+    asc_status st = j->m->kind == ASC_MODEL_DECODER && asc_model_shares_prefixes(j->m) && !j->neuron.on
                         ? asc_coalition_by_trie(j, once, k, out)
                         : by_lengths(j, once, k, out);
     for (size_t i = 0; st == ASC_OK && i < n; i++) {

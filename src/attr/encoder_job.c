@@ -1,6 +1,7 @@
 /* encoder_job.c - a job on a text encoder: what of the request makes sense, which class or text it is about.
  */
 #include "encoder.h"
+#include "neuron.h"
 #include "target_encoder.h"
 #include "view.h"
 #include <math.h>
@@ -39,6 +40,7 @@ static asc_status choose_output(asc_job *j) {
     asc_encoder_job *e = j->encoder;
     const asc_request *q = j->req;
     const asc_encoder_config *c = &j->m->encoder->cfg;
+    if (q->neuron != NULL && q->neuron[0] != '\0') return ASC_OK; /* neuron.c has its own refusals */
     if (q->similar_to.ptr != NULL) {
         if (q->label.ptr != NULL || q->versus.ptr != NULL) {
             ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "a class and a text to be similar to");
@@ -320,6 +322,7 @@ asc_status asc_encoder_targets(asc_job *j) {
     ASC_TRY(copy_text(j, asc_view_of(""), &r->similar_to));
     ASC_TRY(copy_text(j, j->req->second.ptr != NULL ? j->req->second : asc_view_of(""), &r->second));
     ASC_TRY(prompt_types(j));
+    if (j->neuron.on) return asc_neuron_target(j);
     ASC_TRY(j->req->output == ASC_OUTPUT_SIMILARITY ? similarity_target(j) : class_targets(j));
     ASC_TRY(name_target(j));
     ASC_TRY(copy_text(j, asc_view_of(r->versus_label), &r->versus));

@@ -104,7 +104,7 @@ static asc_status measure(asc_job *j, bool backward, size_t len, size_t b, doubl
     asc_tensor *x = asc_model_embed(j->m, ids, (int64_t)b, (int64_t)len), *g = NULL;
     ASC_TRY(asc_run(ctx, &x, 1));
     asc_tensor_detach(x);
-    if (j->encoder != NULL) {
+    if (j->encoder != NULL || j->neuron.on) {
         ASC_TRY(timed(j, backward ? both_whole : forward_whole, x, NULL, &block));
         if (block.seconds > 0.0) *rate = block.flops / block.seconds;
         goto done;
@@ -231,7 +231,7 @@ static asc_status count_ends(asc_job *j, size_t len, double times) {
     asc_price_begin(ctx);
     asc_tensor *ids = asc_price_leaf(ctx, ASC_DTYPE_I32, ASC_SHAPE(1, (int64_t)len));
     asc_decoder_run run = {.x = asc_record_prompts(j, ids), .tail = 1};
-    asc_tensor *y = j->encoder != NULL ? asc_job_scalar(j, run.x, NULL, NULL)
+    asc_tensor *y = j->encoder != NULL || j->neuron.on ? asc_job_scalar(j, run.x, NULL, NULL)
                                        : asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
     bool prepares = asc_price_prepares(ctx, true);
     asc_status st = asc_price_of(ctx, &y, 1, &p);

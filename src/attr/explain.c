@@ -170,7 +170,7 @@ static asc_status describe(asc_job *j) {
 /* Probability of the whole target: from the value when it says so, else one more forward pass. */
 asc_status asc_job_target_probability(asc_job *j) {
     asc_result *r = j->r;
-    if (j->req->output == ASC_OUTPUT_SIMILARITY) {
+    if (j->req->output == ASC_OUTPUT_SIMILARITY || j->neuron.on) {
         r->target_prob = NAN;
         return ASC_OK;
     }

@@ -190,6 +190,7 @@ static asc_status reduce_all(asc_job *j, asc_tensor *grad, asc_tensor *act, cons
     enum { ROWS = 64 };
     asc_ctx *ctx = j->ctx;
     int64_t t = grad->shape.dims[1], d = grad->shape.dims[2], p = (int64_t)j->r->n_prompt;
+    const int64_t from = j->site_first, end = j->site_columns > 0 ? from + j->site_columns : d;
     size_t n = (size_t)(ROWS * d);
     asc_status st = ASC_OK;
     double *g = asc_calloc(ctx, ASC_MEM_SCRATCH, n, sizeof *g),
@@ -210,9 +211,9 @@ static asc_status reduce_all(asc_job *j, asc_tensor *grad, asc_tensor *act, cons
             }
         }
         for (int64_t i = 0; i < rows && first + i < p; i++) {
-            if (saliency != NULL) saliency[first + i] = reduce(g + i * d, d, norm);
+            if (saliency != NULL) saliency[first + i] = reduce(g + i * d + from, end - from, norm);
             double s = 0.0;
-            for (int64_t k = 0; k < d; k++) s += g[i * d + k] * a[i * d + k];
+            for (int64_t k = from; k < end; k++) s += g[i * d + k] * a[i * d + k];
             if (times != NULL) times[first + i] = s;
         }
     }

@@ -4,7 +4,7 @@
 #include "target_encoder.h"
 #include <string.h>
 
-enum { MOST_SIZES = 16, FIXED_SIZES = 9 };
+enum { MOST_SIZES = 16, FIXED_SIZES = 13 };
 
 asc_tensor *asc_job_leaf(asc_job *j, asc_tensor *t) {
     if (j->leaves == NULL || t->poison != ASC_OK) return t;
@@ -61,6 +61,7 @@ static asc_status list_sources(asc_job_batch_run *b, size_t rows, size_t len, co
     b->ids = asc_calloc(j->ctx, ASC_MEM_PROGRAM, total + 1, sizeof *b->ids);
     if (b->ids == NULL) return ASC_RESOURCE_EXHAUSTED;
     if (j->encoder != NULL) return asc_encoder_sources(j, first[0].ids, rows, len, b->ids, add, b);
+    if (j->neuron.on) goto done;
     ASC_TRY(add_target(b, &answers[0], rows, b->ids));
     if (n_answers > 1) ASC_TRY(add_target(b, &answers[1], rows, b->ids + 2 * n * rows));
 done:
@@ -120,11 +121,14 @@ asc_status asc_job_captured(asc_job_batch_run *b, asc_job *j, const int64_t *siz
     asc_status st = ASC_OK;
     asc_answer answers[2];
     asc_job_answers(j, answers);
-    int64_t key[MOST_SIZES + FIXED_SIZES] = {(int64_t)rows,           (int64_t)j->n_prefix,
-                                             (int64_t)answers[0].n,   (int64_t)answers[0].first,
-                                             (int64_t)answers[1].n,   (int64_t)j->req->per_token,
-                                             (int64_t)j->req->output, (int64_t)asc_graph_of(ctx)->level,
-                                             asc_encoder_key(j)};
+    int64_t key[MOST_SIZES + FIXED_SIZES] = {
+        (int64_t)rows,           (int64_t)j->n_prefix,
+        (int64_t)answers[0].n,   (int64_t)answers[0].first,
+        (int64_t)answers[1].n,   (int64_t)j->req->per_token,
+        (int64_t)j->req->output, (int64_t)asc_graph_of(ctx)->level,
+        asc_encoder_key(j),      (int64_t)j->neuron.on,
+        (int64_t)j->neuron.site, j->neuron.layer * ((int64_t)1 << 32) + j->neuron.index,
+        j->neuron.token};
     *b = (asc_job_batch_run){.j = j, .n_outs = n_outs};
     if (!asc_exec_compiles(ctx) || asc_job_token_passes(j)) return ASC_OK;
     if (n_sizes > MOST_SIZES) return ASC_FAIL(ctx, ASC_INTERNAL, "a batch of %zu sizes", n_sizes);

@@ -56,6 +56,12 @@ typedef struct asc_job {
     int32_t baseline_id;   /* token that stands in, -1 for REMOVE, ZERO, MEAN */
     asc_decoder_site site; /* where gradients are taken; ASC_SITE_EMBED = the embeddings */
     int64_t site_layer;
+    int64_t site_first, site_columns; /* of the site's columns, those that scores are made of; 0 = all */
+    struct {
+        bool on; /* an inner value is explained (neuron.h), not an answer */
+        asc_decoder_site site;
+        int64_t layer, index, token;
+    } neuron;
     size_t span_start, span_end;   /* target tokens that are explained; both 0: all, or the next token (KL) */
     double max_logit;              /* largest |logit| seen, for the noise model */
     double *whole_p, *whole_log_p; /* the whole prompt's next-token distribution [V]; with ASC_OUTPUT_KL */

@@ -1,6 +1,7 @@
 /* request.c - checks a request and turns it into a job: options, prompt, target, features. */
 #include "ascribe/precision.h"
 #include "method.h"
+#include "neuron.h"
 #include "target_encoder.h"
 #include "view.h"
 #include <stdarg.h>
@@ -43,6 +44,25 @@ static asc_status find_method(asc_job *j) {
     return asc_hint(j->ctx, "methods: %s", list);
 }
 
+/* "2" of "blocks.3.attn.heads:head=2": only its columns count. */
+static asc_status choose_head(asc_job *j, const char *text) {
+    const bool encoder = j->m->kind == ASC_MODEL_ENCODER;
+    const int64_t n = encoder ? j->m->encoder->cfg.n_heads : j->m->decoder.cfg.n_heads;
+    int64_t head;
+    if (j->site != ASC_SITE_ATTN_HEADS) {
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "'%.60s': only attn.heads has heads", j->req->site);
+        return asc_hint(j->ctx, "as blocks.%lld.attn.heads:head=0",
+                        j->site_layer < 0 ? 0LL : (long long)j->site_layer);
+    }
+    if (!asc_site_number(asc_view_of(text), false, &head) || head >= n) {
+        ASC_FAIL(j->ctx, ASC_OUT_OF_RANGE, "'%.60s': heads are 0 to %lld", j->req->site, (long long)n - 1);
+        return asc_hint(j->ctx, "as blocks.%lld.attn.heads:head=0", (long long)j->site_layer);
+    }
+    j->site_columns = encoder ? j->m->encoder->cfg.head_dim : j->m->decoder.cfg.head_dim;
+    j->site_first = head * j->site_columns;
+    return ASC_OK;
+}
+
 static asc_status find_site(asc_job *j) {
     j->site = ASC_SITE_EMBED;
     j->site_layer = -1;
@@ -52,7 +72,9 @@ static asc_status find_site(asc_job *j) {
         ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s cannot attribute to a site", j->method->info.name);
         return asc_hint(j->ctx, "saliency and input-x-gradient can");
     }
-    if (!asc_model_find_site(j->m, asc_view_of(s), &j->site, &j->site_layer)) {
+    const char *head = strstr(s, ":head=");
+    asc_view name = head != NULL ? asc_view_make(s, (size_t)(head - s)) : asc_view_of(s);
+    if (!asc_model_find_site(j->m, name, &j->site, &j->site_layer)) {
         ASC_FAIL(j->ctx, ASC_NOT_FOUND, "the model has no site '%.60s'", s);
         return asc_hint(
             j->ctx, "sites: embed, blocks.0.attn.in, blocks.0.attn.out, blocks.0.mlp.in, blocks.0.mlp.out, "
@@ -63,7 +85,16 @@ static asc_status find_site(asc_job *j) {
                  "%.60s has only what the target is made of, not one row per token", s);
         return asc_hint(j->ctx, "use blocks.%lld.out", (long long)j->m->info.n_layers - 1);
     }
-    return ASC_OK;
+    if (asc_site_width(j, j->site, j->site_layer) == 0) {
+        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED,
+                 "%.60s is a mixture of experts, which has no one row of neurons for each token", s);
+        return asc_hint(j->ctx, "use blocks.%lld.mlp.out", (long long)j->site_layer);
+    }
+    if (head != NULL) {
+        asc_status st = choose_head(j, head + strlen(":head="));
+        if (st != ASC_OK) return st;
+    }
+    return asc_neuron_check_site(j);
 }
 
 static asc_status set_baseline_text(asc_job *j) {
@@ -182,6 +213,7 @@ asc_status asc_job_init(asc_job *j, asc_model *m, const asc_request *req) {
     }
     if (!j->req->dry_run) ASC_TRY(asc_precision_check(j->ctx));
     ASC_TRY(asc_job_options(j));
+    ASC_TRY(asc_neuron_find(j));
     ASC_TRY(asc_job_question(j));
     ASC_TRY(choose_baseline(j)); /* cheap mistakes first: before anything is computed */
     ASC_TRY(asc_job_prompt(j));

@@ -371,7 +371,7 @@ asc_status asc_sweep_price(const asc_sweep *s, size_t b, asc_price *out) {
     asc_answer answers[2];
     asc_status st = ASC_OK;
     size_t n = asc_job_answers(s->j, answers), ends = 0;
-    const bool whole = s->j->m->kind == ASC_MODEL_ENCODER;
+    const bool whole = s->j->m->kind == ASC_MODEL_ENCODER || s->j->neuron.on;
     const asc_shape shape = ASC_SHAPE((int64_t)b, (int64_t)p, s->j->m->info.d_model);
     *out = (asc_price){0};
     asc_scope_begin(ctx);
@@ -415,7 +415,7 @@ asc_status asc_sweep_run(asc_sweep *s) {
     if (j->estimate != NULL) return count(s);
     if (asc_tensor_poisoned(s->x) || (s->paired && asc_tensor_poisoned(s->x0)))
         return asc_graph_take_error(asc_graph_of(j->ctx));
-    const bool whole = j->m->kind == ASC_MODEL_ENCODER;
+    const bool whole = j->m->kind == ASC_MODEL_ENCODER || j->neuron.on;
     if (whole) st = asc_sweep_whole(s);
     for (size_t k = 0; st == ASC_OK && !whole && k < n; k++) {
         if (k > 0 && j->req->memory_bytes > 0) asc_exec_trim(j->ctx); /* its passes have another length */

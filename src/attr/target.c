@@ -3,6 +3,7 @@
  */
 #include "exec.h"
 #include "method.h"
+#include "neuron.h"
 #include "target.h"
 #include "target_encoder.h"
 #include <string.h>
@@ -157,7 +158,7 @@ static asc_tensor *score_of(asc_job *j, asc_tensor *x, const asc_answer *s, asc_
 
 size_t asc_job_answers(const asc_job *j, asc_answer out[2]) {
     size_t end = j->span_end > 0 ? j->span_end : j->r->n_target;
-    if (j->req->output == ASC_OUTPUT_KL) end = 1; /* of the next token: nothing follows the prompt */
+    if (j->req->output == ASC_OUTPUT_KL || j->neuron.on) end = 1; /* nothing follows the prompt */
     out[0] = (asc_answer){.ids = j->r->target_ids, .n = end, .first = j->span_start};
     out[1] = (asc_answer){.ids = j->r->versus_ids, .n = j->r->n_versus};
     return j->r->n_versus > 0 ? 2 : 1;
@@ -173,6 +174,7 @@ asc_tensor *asc_job_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *si
     asc_answer answers[2];
     size_t n = asc_job_answers(j, answers);
     if (asc_tensor_poisoned(x)) return x;
+    if (j->neuron.on) return asc_neuron_scalar(j, x, site, site_self);
     if (j->m->kind == ASC_MODEL_ENCODER) return asc_encoder_scalar(j, x, site, site_self);
     asc_tensor *s = score_of(j, x, &answers[0], site, site_self);
     return n == 1 ? s : asc_sub(j->ctx, s, score_of(j, x, &answers[1], site, site_self));

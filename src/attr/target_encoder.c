@@ -40,6 +40,11 @@ static asc_tensor *types_of(asc_job *j, int64_t b, int64_t len) {
     return t;
 }
 
+bool asc_encoder_run_types(asc_job *j, asc_encoder_run *run) {
+    run->types = types_of(j, run->x->shape.dims[0], run->x->shape.dims[1]);
+    return run->types == NULL || !asc_tensor_poisoned(run->types);
+}
+
 /* Score of one class in logits [B,C] -> [B]. */
 static asc_tensor *class_score(asc_job *j, asc_tensor *logits, int32_t which) {
     asc_ctx *ctx = j->ctx;
@@ -99,6 +104,7 @@ asc_status asc_encoder_sources(asc_job *j, const int32_t *ids, size_t rows, size
         fill_types(j, ids, ids != NULL ? n : 0, rows, len, e->types);
         ASC_TRY(add(b, (asc_job_source){.ids = e->types, .n = n}));
     }
+    if (j->neuron.on) goto done; /* no class, no other text */
     if (e->similar != NULL) {
         st = add(b, (asc_job_source){.numbers = e->similar, .n = e->n_similar});
         goto done;

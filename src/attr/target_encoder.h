@@ -22,6 +22,8 @@ typedef struct asc_encoder_job {
 /* The rows of ids that are being recorded, whose token types the scalar needs; NULL: the prompt's again.
  * Nothing for language models. */
 void asc_encoder_rows(asc_job *j, const int32_t *ids, size_t n);
+/* Sets the run's token types, from its x and the rows being recorded; false after an error. */
+bool asc_encoder_run_types(asc_job *j, asc_encoder_run *run);
 /* The scalar of B texts given as word embeddings x [B,P,D] -> [B]. */
 asc_tensor *asc_encoder_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *site_self);
 /* What tells batches of equal sizes apart: the explained token, whether there are token types. */

@@ -117,7 +117,7 @@ asc_status asc_job_values_each(asc_job *j, const int32_t *ids, size_t n, size_t 
  * M of them. */
 static double noise_of(const asc_job *j, double m, double value) {
     double eps = asc_ctx_roundoff(j->ctx);
-    double z = j->max_logit > 1.0 ? j->max_logit : 1.0;
+    double z = j->max_logit > 1.0 || j->neuron.on ? j->max_logit : 1.0; /* of a neuron: its row's largest */
     double noise = 16.0 * eps * z * sqrt((double)j->m->info.n_layers) * m;
     return j->req->output == ASC_OUTPUT_PROB ? noise * (value < 1.0 ? fabs(value) : 1.0) + eps : noise;
 }

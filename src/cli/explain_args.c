@@ -83,10 +83,13 @@ int cli_explain_request(cli *c, cli_explain_args *j) {
                        .norm = c->value[OPT_NORM],
                        .site = c->value[OPT_SITE],
                        .layers = c->value[OPT_LAYERS],
+                       .neuron = c->value[OPT_NEURON],
                        .compat_captum = cli_has(c, OPT_COMPAT),
                        .dry_run = cli_has(c, OPT_DRY_RUN),
                        .want_sha256 = cli_has(c, OPT_JSON) || cli_has(c, OPT_HTML)};
     if (cli_has(c, OPT_FEATURES)) q->features = (asc_features)asc_features_from_name(c->value[OPT_FEATURES]);
+    if (cli_has(c, OPT_NEURON) && cli_has(c, OPT_OUTPUT))
+        return cli_usage("give one of --neuron and --output: a neuron's value is explained as it is");
     if (cli_has(c, OPT_OUTPUT)) q->output = (asc_output)asc_output_from_name(c->value[OPT_OUTPUT]);
     if (rc == EXIT_DONE) rc = read_baseline(c, q);
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_STEPS, 0, &q->steps);

@@ -193,6 +193,10 @@ static asc_status check(asc_ctx *ctx, const asc_request *req, const asc_faith_op
         o->n_methods < 1 || o->n_methods > MAX_METHODS)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "evaluate: 1 to %d methods, and the sizes of this library",
                         MAX_METHODS);
+    if (req->neuron != NULL && req->neuron[0] != '\0') {
+        ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "faithfulness is measured of answers and classes, not of a neuron");
+        return asc_hint(ctx, "leave the neuron out");
+    }
     for (size_t i = 0; i < o->n_methods; i++) {
         if (is_random(o->methods[i]) || asc_method_find(o->methods[i]) >= 0) continue;
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "unknown method '%.60s'", o->methods[i]);

@@ -112,7 +112,7 @@ static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t
         flat.dims[2] = c->n_heads * c->head_dim;
         o = asc_reshape(ctx, o, flat);
     }
-    asc_tensor *y = asc_project(ctx, o, &w->o);
+    asc_tensor *y = asc_project(ctx, at_site(run, ASC_SITE_ATTN_HEADS, l, o), &w->o);
     return c->block == ASC_BLOCK_POST ? y : norm(d, y, &w->attn_post_norm);
 }
 
@@ -137,9 +137,10 @@ static asc_tensor *mixture(asc_decoder *d, const asc_layer *w, asc_tensor *h) {
     return asc_sum(ctx, asc_mul(ctx, y, asc_reshape(ctx, share, ASC_SHAPE(b, t, k, 1))), 1, experts, false);
 }
 
-static asc_tensor *mlp(asc_decoder *d, const asc_layer *w, asc_tensor *h) {
+static asc_tensor *mlp(asc_decoder *d, const asc_decoder_run *run, int64_t l, asc_tensor *h) {
     asc_ctx *ctx = d->ctx;
     const asc_decoder_config *c = &d->cfg;
+    const asc_layer *w = &d->layers[l];
     asc_tensor *u;
     if (w->router != NULL) return norm(d, mixture(d, w, h), &w->ffn_post_norm);
     if (c->gated) {
@@ -148,7 +149,7 @@ static asc_tensor *mlp(asc_decoder *d, const asc_layer *w, asc_tensor *h) {
     } else {
         u = asc_activate(ctx, asc_project(ctx, h, &w->up), c->act);
     }
-    asc_tensor *y = asc_project(ctx, u, &w->down);
+    asc_tensor *y = asc_project(ctx, at_site(run, ASC_SITE_MLP_ACT, l, u), &w->down);
     return c->block == ASC_BLOCK_POST ? y : norm(d, y, &w->ffn_post_norm);
 }
 
@@ -166,7 +167,7 @@ static asc_tensor *block(asc_decoder *d, const asc_decoder_run *run, int64_t l, 
     asc_set_label(ctx, w->mlp_label);
     asc_tensor *in = parallel ? x : mid;
     h = w->ffn_norm.w != NULL || !parallel ? norm(d, in, &w->ffn_norm) : last_tokens(ctx, h, at->rows);
-    asc_tensor *m = mlp(d, w, at_site(run, ASC_SITE_MLP_IN, l, h));
+    asc_tensor *m = mlp(d, run, l, at_site(run, ASC_SITE_MLP_IN, l, h));
     x = asc_add(ctx, mid, scaled(d, at_site(run, ASC_SITE_MLP_OUT, l, m), d->cfg.residual_scale));
     if (post) x = norm(d, x, &w->ffn_post_norm);
     asc_set_label(ctx, label);

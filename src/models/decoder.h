@@ -107,12 +107,16 @@ void asc_decoder_unload(asc_decoder *d);
  */
 ASC_MUST_USE asc_status asc_decoder_check_finite(asc_ctx *ctx, const asc_weights *w);
 
-/* Sites: where a value can be read or replaced during a run. */
+/* Sites: where a value can be read or replaced during a run. attn.heads: what the heads hand to the output
+ * projection, side by side [B,T,H*head_dim]; mlp.act: the MLP's neurons, what its down projection reads
+ * [B,T,d_ff] (none in a mixture of experts, whose tokens go to different ones). */
 #define ASC_SITE_TABLE(X)                                                                                    \
     X(EMBED, "embed", false)                                                                                 \
     X(ATTN_IN, "attn.in", true)                                                                              \
+    X(ATTN_HEADS, "attn.heads", true)                                                                        \
     X(ATTN_OUT, "attn.out", true)                                                                            \
     X(MLP_IN, "mlp.in", true)                                                                                \
+    X(MLP_ACT, "mlp.act", true)                                                                              \
     X(MLP_OUT, "mlp.out", true)                                                                              \
     X(BLOCK_OUT, "out", true)                                                                                \
     X(FINAL_NORM, "final_norm", false)
@@ -122,8 +126,8 @@ typedef enum asc_decoder_site {
 #undef ASC_SITE_ENUM
         ASC_N_SITES
 } asc_decoder_site;
-/* Gets the value at a site ([B,T,D]; the last block may hold only its last rows, see `tail`) and returns it
- * or another of the same shape. layer is -1 for sites that are not per layer. */
+/* Gets the value at a site ([B,T,D], or as wide as the site is; the last block may hold only its last rows,
+ * see `tail`) and returns it or another of the same shape. layer is -1 for sites that are not per layer. */
 typedef asc_tensor *(*asc_site_fn)(void *self, asc_decoder_site site, int64_t layer, asc_tensor *value);
 
 /* Keys and values of earlier positions, per layer [B,P,G,D]; owned by the scope they were kept in. */

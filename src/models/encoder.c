@@ -96,9 +96,11 @@ static asc_tensor *attend(asc_ctx *ctx, asc_tensor *q, asc_tensor *k, asc_tensor
     return asc_transpose(ctx, asc_matmul(ctx, asc_softmax(ctx, s), v, false, false), 4, swap);
 }
 
-static asc_tensor *attention(asc_encoder *e, const asc_encoder_layer *w, const asc_layer_plan *plan,
-                             asc_tensor *h, asc_tensor *bias) {
+static asc_tensor *attention(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *h,
+                             asc_tensor *bias) {
     asc_ctx *ctx = e->ctx;
+    const asc_encoder_layer *w = &e->layers[l];
+    const asc_layer_plan *plan = &e->cfg.plan[l];
     const asc_encoder_config *c = &e->cfg;
     asc_tensor *q, *k, *v;
     if (h->poison != ASC_OK) return h;
@@ -118,18 +120,20 @@ static asc_tensor *attention(asc_encoder *e, const asc_encoder_layer *w, const a
         k = asc_rope(ctx, k, pos, e->inv_freq[plan->rope], false, false, 1.0);
     }
     asc_tensor *o = attend(ctx, q, k, v, 1.0 / sqrt((double)c->head_dim), bias);
-    return asc_project(ctx, asc_reshape(ctx, o, ASC_SHAPE(h->shape.dims[0], h->shape.dims[1], -1)), &w->o);
+    o = asc_reshape(ctx, o, ASC_SHAPE(h->shape.dims[0], h->shape.dims[1], -1));
+    return asc_project(ctx, at_site(run, ASC_SITE_ATTN_HEADS, l, o), &w->o);
 }
 
-static asc_tensor *mlp(asc_encoder *e, const asc_encoder_layer *w, asc_tensor *h) {
+static asc_tensor *mlp(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *h) {
     asc_ctx *ctx = e->ctx;
+    const asc_encoder_layer *w = &e->layers[l];
     const asc_encoder_config *c = &e->cfg;
     asc_tensor *u = asc_project(ctx, h, &w->up);
     if (c->gated)
         u = asc_gated(ctx, asc_slice(ctx, u, 2, 0, c->d_ff), asc_slice(ctx, u, 2, c->d_ff, c->d_ff), c->act);
     else
         u = asc_activate(ctx, u, c->act);
-    return asc_project(ctx, u, &w->down);
+    return asc_project(ctx, at_site(run, ASC_SITE_MLP_ACT, l, u), &w->down);
 }
 
 static asc_tensor *block(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *x,
@@ -139,12 +143,12 @@ static asc_tensor *block(asc_encoder *e, const asc_encoder_run *run, int64_t l, 
     bool pre = e->cfg.pre_norm;
     const char *label = asc_set_label(ctx, w->attn_label);
     asc_tensor *h = at_site(run, ASC_SITE_ATTN_IN, l, pre ? norm(e, x, &w->attn_norm) : x);
-    asc_tensor *a = at_site(run, ASC_SITE_ATTN_OUT, l, attention(e, w, &e->cfg.plan[l], h, bias));
+    asc_tensor *a = at_site(run, ASC_SITE_ATTN_OUT, l, attention(e, run, l, h, bias));
     x = asc_add(ctx, pre ? x : h, a);
     if (!pre) x = norm(e, x, &w->attn_norm);
     asc_set_label(ctx, w->mlp_label);
     h = at_site(run, ASC_SITE_MLP_IN, l, pre ? norm(e, x, &w->mlp_norm) : x);
-    asc_tensor *m = at_site(run, ASC_SITE_MLP_OUT, l, mlp(e, w, h));
+    asc_tensor *m = at_site(run, ASC_SITE_MLP_OUT, l, mlp(e, run, l, h));
     x = asc_add(ctx, pre ? x : h, m);
     if (!pre) x = norm(e, x, &w->mlp_norm);
     asc_set_label(ctx, label);

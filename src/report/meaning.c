@@ -78,6 +78,7 @@ const char *asc_feature_word(const asc_result *r) {
 }
 
 const char *asc_output_word(const asc_result *r) {
+    if (r->neuron_site != NULL) return "value";
     switch (r->output) {
     case ASC_OUTPUT_PROB:
         return "probability";
@@ -93,6 +94,7 @@ const char *asc_output_word(const asc_result *r) {
 }
 
 const char *asc_report_unit(const asc_result *r) {
+    if (r->neuron_site != NULL) return "";
     switch (r->output) {
     case ASC_OUTPUT_PROB:
     case ASC_OUTPUT_SIMILARITY:
@@ -106,7 +108,10 @@ const char *asc_report_unit(const asc_result *r) {
 
 /* "the log-probability of the target", "the log-probability of the target minus that of the other answer". */
 static const char *subject(const asc_result *r, char out[160]) {
-    if (asc_of_encoder(r))
+    if (r->neuron_site != NULL)
+        snprintf(out, 160, "the value of unit %lld of %.60s at token %lld", (long long)r->neuron_index,
+                 r->neuron_site, (long long)r->neuron_token);
+    else if (asc_of_encoder(r))
         asc_encoder_subject(r, asc_output_word(r), out);
     else if (r->output == ASC_OUTPUT_KL)
         snprintf(out, 160, "the closeness of the next token's distribution to that of the whole prompt");

@@ -71,7 +71,7 @@ static void put_head(page *p) {
         asc_text_adds(t, "similarity with ");
         put_piece(t, asc_view_cut(asc_view_of(r->similar_to), 120));
     } else {
-        asc_text_adds(t, asc_of_encoder(r) ? "class " : "answer ");
+        asc_text_adds(t, r->neuron_site != NULL ? "neuron " : asc_of_encoder(r) ? "class " : "answer ");
         put_piece(t, without_blank(r->target, r->target_len));
     }
     if (r->n_versus > 0) {
@@ -182,7 +182,8 @@ static void put_prompt(page *p) {
                   high, asc_report_unit(r));
 }
 
-static void put_answer(page *p) {
+/* From the value on. */
+static void put_numbers_of(page *p, const char *what) {
     asc_text *t = p->t;
     const asc_result *r = p->r;
     char sum[32], value[32], base[32];
@@ -190,9 +191,27 @@ static void put_answer(page *p) {
     asc_figure(r->sum, true, sum);
     asc_figure(r->value, false, value);
     asc_figure(r->baseline_value, false, base);
+    asc_text_addf(t, "<dt>%s%s</dt><dd>%s %s at the %s", what, r->n_versus > 0 ? " difference" : "", value,
+                  unit, asc_input_word(r));
+    if (asc_has_baseline(r) && isfinite(r->baseline_value)) asc_text_addf(t, ", %s at the baseline", base);
+    asc_text_adds(t, "</dd>\n<dt>Baseline</dt><dd>");
+    put_z(t, asc_has_baseline(r) ? r->baseline : "none");
+    asc_text_addf(t, "</dd>\n<dt>Sum of scores</dt><dd>%s %s</dd>\n<dt>Error</dt><dd>", sum, unit);
+    put_sentence(p, asc_report_error);
+    asc_text_adds(t, "</dd>\n</dl>\n</section>\n");
+}
+
+static void put_answer(page *p) {
+    asc_text *t = p->t;
+    const asc_result *r = p->r;
     asc_text_adds(t, "<section>\n<h2>The numbers</h2>\n<p>");
     put_sentence(p, asc_report_meaning);
-    asc_text_addf(t, "</p>\n<dl>\n<dt>%s</dt><dd>",
+    asc_text_adds(t, "</p>\n<dl>\n");
+    if (r->neuron_site != NULL) {
+        put_numbers_of(p, "Value");
+        return;
+    }
+    asc_text_addf(t, "<dt>%s</dt><dd>",
                   r->output == ASC_OUTPUT_SIMILARITY ? "The other text"
                   : asc_of_encoder(r)                ? "Likeliest classes"
                                                      : "The model would say");
@@ -208,19 +227,11 @@ static void put_answer(page *p) {
         put_piece(t, asc_view_make(r->target, r->target_len));
         asc_text_addf(t, ", probability %.3g\xc2\xa0%%</dd>\n", 100 * r->target_prob);
     }
-    asc_text_addf(t, "<dt>%s%s</dt><dd>%s %s at the %s",
-                  r->output == ASC_OUTPUT_PROB         ? "Probability"
-                  : r->output == ASC_OUTPUT_LOGIT      ? "Logit"
-                  : r->output == ASC_OUTPUT_KL         ? "Closeness"
-                  : r->output == ASC_OUTPUT_SIMILARITY ? "Similarity (cosine)"
-                                                       : "Log-probability",
-                  r->n_versus > 0 ? " difference" : "", value, unit, asc_input_word(r));
-    if (asc_has_baseline(r) && isfinite(r->baseline_value)) asc_text_addf(t, ", %s at the baseline", base);
-    asc_text_adds(t, "</dd>\n<dt>Baseline</dt><dd>");
-    put_z(t, asc_has_baseline(r) ? r->baseline : "none");
-    asc_text_addf(t, "</dd>\n<dt>Sum of scores</dt><dd>%s %s</dd>\n<dt>Error</dt><dd>", sum, unit);
-    put_sentence(p, asc_report_error);
-    asc_text_adds(t, "</dd>\n</dl>\n</section>\n");
+    put_numbers_of(p, r->output == ASC_OUTPUT_PROB         ? "Probability"
+                      : r->output == ASC_OUTPUT_LOGIT      ? "Logit"
+                      : r->output == ASC_OUTPUT_KL         ? "Closeness"
+                      : r->output == ASC_OUTPUT_SIMILARITY ? "Similarity (cosine)"
+                                                           : "Log-probability");
 }
 
 static void put_bar(page *p, double score) {

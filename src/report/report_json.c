@@ -92,6 +92,7 @@ void asc_put_request(asc_text *t, const asc_request *q, asc_weights_mode weights
     asc_text_int(t, "samples", (int64_t)q->samples);
     asc_text_num(t, "stdev", q->stdev);
     asc_text_strz(t, "layers", q->layers);
+    asc_text_strz(t, "neuron", q->neuron);
     asc_text_num(t, "alpha", q->alpha);
     asc_text_num(t, "refine", q->refine);
     put_source(t, "corrupted", q->corrupted, q->corrupted_ids, q->n_corrupted_ids);
@@ -181,6 +182,16 @@ static void put_options(asc_text *t, const char *json) {
     asc_text_end(t);
 }
 
+/* Only where an inner value is explained. */
+static void put_neuron(asc_text *t, const asc_result *r) {
+    if (r->neuron_site == NULL) return;
+    asc_text_object(t, "neuron");
+    asc_text_strz(t, "site", r->neuron_site);
+    asc_text_int(t, "index", r->neuron_index);
+    asc_text_int(t, "token", r->neuron_token);
+    asc_text_end(t);
+}
+
 static void put_numbers(asc_text *t, const asc_result *r) {
     asc_text_num(t, "value", r->value);
     asc_text_num(t, "baseline_value", asc_has_baseline(r) ? r->baseline_value : NAN);
@@ -246,9 +257,10 @@ void asc_report_json_under(asc_text *t, const char *key, const asc_report *rep) 
     put_tokens(t, "prompt", r->prompt, r->prompt_len, r->prompt_ids, r->n_prompt);
     asc_text_end(t);
     put_tokens(t, "target", r->target, r->target_len, r->target_ids, r->n_target);
-    asc_text_strz(t, "output", asc_output_name(r->output));
+    asc_text_strz(t, "output", r->neuron_site != NULL ? "value" : asc_output_name(r->output));
     asc_text_num(t, "prob", r->target_prob);
     asc_text_end(t);
+    put_neuron(t, r);
     if (r->n_versus > 0) {
         put_tokens(t, "versus", r->versus, r->versus_len, r->versus_ids, r->n_versus);
         asc_text_end(t);

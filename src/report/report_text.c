@@ -86,6 +86,15 @@ static void put_head(page *p) {
         asc_text_adds(p->t, "\n");
         return;
     }
+    if (r->neuron_site != NULL) {
+        label(p, "Neuron");
+        asc_text_addf(p->t, "unit %lld of %s at token %lld (", (long long)r->neuron_index, r->neuron_site,
+                      (long long)r->neuron_token);
+        const size_t at = (size_t)r->neuron_token;
+        quoted(p, asc_view_make(r->prompt + r->token_start[at], r->token_end[at] - r->token_start[at]), 40);
+        asc_text_adds(p->t, ")\n");
+        return;
+    }
     label(p, asc_of_encoder(r) ? "Class" : "Target");
     quoted(p, asc_view_make(r->target, r->target_len), p->columns - LABEL - 40);
     asc_text_addf(p->t, " probability %.3g %%\n", 100 * r->target_prob);

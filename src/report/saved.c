@@ -267,6 +267,7 @@ static asc_status get_request(reader *r, const asc_json *q) {
     ASC_TRY(get_count(r, q, "samples", &o->samples));
     o->seed = seed;
     ASC_TRY(get_name(r, q, "layers", &o->layers));
+    ASC_TRY(get_name(r, q, "neuron", &o->neuron));
     ASC_TRY(get_source(r, q, "corrupted", &o->corrupted, &o->corrupted_ids, &o->n_corrupted_ids));
     o->stdev = asc_json_num(asc_json_get(q, "stdev"), 0);
     if (!(o->stdev >= 0)) return missing(r->ctx, "stdev", "a number from 0 on");
