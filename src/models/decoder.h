@@ -5,6 +5,7 @@
 #define ASC_DECODER_H
 
 #include "layers.h"
+#include "owned.h"
 #include "weights.h"
 
 typedef enum asc_norm_kind { ASC_NORM_RMS, ASC_NORM_LAYER } asc_norm_kind;
@@ -82,9 +83,8 @@ typedef struct asc_decoder {
     double mscale[ASC_N_ROPES];
     asc_layer *layers; /* n_layers */
     bool has_bias;
-    asc_tensor **owned; /* every weight, retained */
-    size_t n_owned, cap_owned;
-    void **copies; /* elements of owned weights that lie in no file as they are needed */
+    asc_owned owned; /* every weight */
+    void **copies;   /* elements of owned weights that lie in no file as they are needed */
     size_t n_copies, cap_copies;
 } asc_decoder;
 

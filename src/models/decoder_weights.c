@@ -9,17 +9,7 @@
 #include <stdio.h>
 
 asc_tensor *asc_bind_own(asc_binder *b, asc_tensor *t) {
-    asc_decoder *d = b->d;
-    if (asc_tensor_poisoned(t)) {
-        b->st = asc_graph_take_error(asc_graph_of(b->ctx));
-        return NULL;
-    }
-    b->st = asc_grow(b->ctx, ASC_MEM_WEIGHTS, (void **)&d->owned, &d->cap_owned, d->n_owned + 1,
-                     sizeof *d->owned);
-    if (b->st != ASC_OK) return NULL;
-    asc_tensor_retain(t);
-    d->owned[d->n_owned++] = t;
-    return t;
+    return asc_owned_add(b->ctx, &b->d->owned, t, &b->st);
 }
 
 /* NULL when optional and absent, or after an error; otherwise the tensor is marked as used. */
@@ -281,11 +271,10 @@ asc_status asc_decoder_load(asc_ctx *ctx, const asc_weights *g, asc_decoder_conf
 }
 
 void asc_decoder_unload(asc_decoder *d) {
-    for (size_t i = 0; i < d->n_owned; i++) asc_tensor_release(d->owned[i]);
+    asc_owned_release(d->ctx, &d->owned);
     if (d->ctx != NULL) {
         for (size_t i = 0; i < d->n_copies; i++) asc_free(d->ctx, d->copies[i]);
         asc_free(d->ctx, d->copies);
-        asc_free(d->ctx, d->owned);
         asc_free(d->ctx, d->layers);
         asc_decoder_config_deinit(d->ctx, &d->cfg);
     }

@@ -69,8 +69,7 @@ typedef struct asc_encoder {
     asc_encoder_layer *layers;
     asc_proj head_dense, head;
     asc_norm head_norm;
-    asc_tensor **owned; /* every weight, retained */
-    size_t n_owned, cap_owned;
+    asc_owned owned; /* every weight */
 } asc_encoder;
 
 /* Appends "bert, roberta, ...", for messages. */

@@ -18,19 +18,7 @@ typedef struct binder {
     int64_t layer; /* -1 = none */
 } binder;
 
-static asc_tensor *own(binder *b, asc_tensor *t) {
-    asc_encoder *e = b->e;
-    if (asc_tensor_poisoned(t)) {
-        b->st = asc_graph_take_error(asc_graph_of(b->ctx));
-        return NULL;
-    }
-    b->st = asc_grow(b->ctx, ASC_MEM_WEIGHTS, (void **)&e->owned, &e->cap_owned, e->n_owned + 1,
-                     sizeof *e->owned);
-    if (b->st != ASC_OK) return NULL;
-    asc_tensor_retain(t);
-    e->owned[e->n_owned++] = t;
-    return t;
-}
+static asc_tensor *own(binder *b, asc_tensor *t) { return asc_owned_add(b->ctx, &b->e->owned, t, &b->st); }
 
 /* Name of a tensor in the files: of the current layer, of the base ('^' or base true), or as it is. */
 static void full_name(const binder *b, const char *name, bool base, const char *end, char out[200]) {
@@ -240,9 +228,8 @@ asc_status asc_encoder_load(asc_ctx *ctx, const asc_weights *g, asc_encoder_conf
 }
 
 void asc_encoder_unload(asc_encoder *e) {
-    for (size_t i = 0; i < e->n_owned; i++) asc_tensor_release(e->owned[i]);
+    asc_owned_release(e->ctx, &e->owned);
     if (e->ctx != NULL) {
-        asc_free(e->ctx, e->owned);
         asc_free(e->ctx, e->layers);
         asc_encoder_config_deinit(e->ctx, &e->cfg);
     }
