@@ -107,6 +107,17 @@ asc_status asc_want_unknown(asc_ctx *ctx, const char *where, asc_view type, cons
     return ASC_UNIMPLEMENTED;
 }
 
+asc_status asc_want_kind_of(asc_ctx *ctx, const char *where, asc_view type, const asc_want_kind *kinds,
+                            size_t n, const char *known, int *out) {
+    for (size_t i = 0; i < n; i++) {
+        if (!asc_view_eqs(type, kinds[i].type)) continue;
+        *out = kinds[i].kind;
+        return ASC_OK;
+    }
+    *out = -1;
+    return asc_want_unknown(ctx, where, type, known);
+}
+
 asc_status asc_want_pattern(asc_ctx *ctx, const asc_json *obj, const char *where, asc_view *text,
                             bool *regex) {
     const asc_json *p = asc_json_get(obj, "pattern");

@@ -34,6 +34,13 @@ ASC_MUST_USE asc_status asc_want_each(asc_ctx *ctx, const asc_json *j, const cha
                                       asc_want_fn fn, void *self);
 /* UNIMPLEMENTED: "where: type 'X' is not known", with the known ones as a hint. */
 asc_status asc_want_unknown(asc_ctx *ctx, const char *where, asc_view type, const char *known);
+/* A component's type as its place in a table: its number, or -1 and asc_want_unknown's error. */
+typedef struct asc_want_kind {
+    const char *type;
+    int kind;
+} asc_want_kind;
+ASC_MUST_USE asc_status asc_want_kind_of(asc_ctx *ctx, const char *where, asc_view type,
+                                         const asc_want_kind *kinds, size_t n, const char *known, int *out);
 /* {"String": ...} or {"Regex": ...}. */
 ASC_MUST_USE asc_status asc_want_pattern(asc_ctx *ctx, const asc_json *obj, const char *where, asc_view *text,
                                          bool *regex);

@@ -7,22 +7,19 @@ static const char known[] =
     "NFC, NFD, NFKC, NFKD, Lowercase, Strip, StripAccents, BertNormalizer, Replace, Prepend, "
     "ByteLevel, Nmt, Precompiled, Sequence";
 
-static const struct {
-    const char *type;
-    asc_norm_kind kind;
-} types[] = {{"NFD", ASC_NORM_NFD},
-             {"NFKD", ASC_NORM_NFKD},
-             {"NFC", ASC_NORM_NFC},
-             {"NFKC", ASC_NORM_NFKC},
-             {"Lowercase", ASC_NORM_LOWERCASE},
-             {"Strip", ASC_NORM_STRIP},
-             {"StripAccents", ASC_NORM_STRIP_ACCENTS},
-             {"BertNormalizer", ASC_NORM_BERT},
-             {"Replace", ASC_NORM_REPLACE},
-             {"Prepend", ASC_NORM_PREPEND},
-             {"ByteLevel", ASC_NORM_BYTE_LEVEL},
-             {"Nmt", ASC_NORM_NMT},
-             {"Precompiled", ASC_NORM_PRECOMPILED}};
+static const asc_want_kind types[] = {{"NFD", ASC_NORM_NFD},
+                                      {"NFKD", ASC_NORM_NFKD},
+                                      {"NFC", ASC_NORM_NFC},
+                                      {"NFKC", ASC_NORM_NFKC},
+                                      {"Lowercase", ASC_NORM_LOWERCASE},
+                                      {"Strip", ASC_NORM_STRIP},
+                                      {"StripAccents", ASC_NORM_STRIP_ACCENTS},
+                                      {"BertNormalizer", ASC_NORM_BERT},
+                                      {"Replace", ASC_NORM_REPLACE},
+                                      {"Prepend", ASC_NORM_PREPEND},
+                                      {"ByteLevel", ASC_NORM_BYTE_LEVEL},
+                                      {"Nmt", ASC_NORM_NMT},
+                                      {"Precompiled", ASC_NORM_PRECOMPILED}};
 
 static asc_status keep_text(asc_ctx *ctx, asc_norm_step *s, asc_view text) {
     s->text = asc_strdup_view(ctx, ASC_MEM_TOKENIZER, text);
@@ -69,13 +66,11 @@ done:
 static asc_status add(asc_ctx *ctx, void *self, asc_view type, const asc_json *j) {
     asc_normalizer *n = self;
     asc_status st = ASC_OK;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (!asc_view_eqs(type, types[i].type)) continue;
-        ASC_TRY(asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&n->v, &n->cap, n->n + 1, sizeof *n->v));
-        n->v[n->n] = (asc_norm_step){.kind = types[i].kind};
-        return fill(ctx, &n->v[n->n++], j);
-    }
-    st = asc_want_unknown(ctx, where, type, known);
+    int kind;
+    ASC_TRY(asc_want_kind_of(ctx, where, type, types, sizeof types / sizeof *types, known, &kind));
+    ASC_TRY(asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&n->v, &n->cap, n->n + 1, sizeof *n->v));
+    n->v[n->n] = (asc_norm_step){.kind = (asc_norm_kind)kind};
+    st = fill(ctx, &n->v[n->n++], j);
 done:
     return st;
 }

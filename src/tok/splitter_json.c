@@ -7,15 +7,13 @@ static const char known[] =
     "ByteLevel, Split, Whitespace, WhitespaceSplit, BertPreTokenizer, Punctuation, Digits, Metaspace, "
     "CharDelimiterSplit, UnicodeScripts, FixedLength, Sequence";
 
-static const struct {
-    const char *type;
-    asc_split_kind kind;
-} types[] = {{"ByteLevel", ASC_SPLIT_BYTE_LEVEL},    {"Split", ASC_SPLIT_PATTERN},
-             {"Whitespace", ASC_SPLIT_WHITESPACE},   {"WhitespaceSplit", ASC_SPLIT_WHITESPACE_ONLY},
-             {"BertPreTokenizer", ASC_SPLIT_BERT},   {"Punctuation", ASC_SPLIT_PUNCTUATION},
-             {"Digits", ASC_SPLIT_DIGITS},           {"Metaspace", ASC_SPLIT_METASPACE},
-             {"CharDelimiterSplit", ASC_SPLIT_CHAR}, {"UnicodeScripts", ASC_SPLIT_SCRIPTS},
-             {"FixedLength", ASC_SPLIT_FIXED}};
+static const asc_want_kind types[] = {
+    {"ByteLevel", ASC_SPLIT_BYTE_LEVEL},    {"Split", ASC_SPLIT_PATTERN},
+    {"Whitespace", ASC_SPLIT_WHITESPACE},   {"WhitespaceSplit", ASC_SPLIT_WHITESPACE_ONLY},
+    {"BertPreTokenizer", ASC_SPLIT_BERT},   {"Punctuation", ASC_SPLIT_PUNCTUATION},
+    {"Digits", ASC_SPLIT_DIGITS},           {"Metaspace", ASC_SPLIT_METASPACE},
+    {"CharDelimiterSplit", ASC_SPLIT_CHAR}, {"UnicodeScripts", ASC_SPLIT_SCRIPTS},
+    {"FixedLength", ASC_SPLIT_FIXED}};
 
 /* GPT-2's pattern (openai/gpt-2, encoder.py), as ByteLevel uses it. */
 static const char gpt2[] =
@@ -119,13 +117,11 @@ done:
 static asc_status add(asc_ctx *ctx, void *self, asc_view type, const asc_json *j) {
     asc_splitter *s = self;
     asc_status st = ASC_OK;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (!asc_view_eqs(type, types[i].type)) continue;
-        ASC_TRY(asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&s->v, &s->cap, s->n + 1, sizeof *s->v));
-        s->v[s->n] = (asc_split_step){.kind = types[i].kind};
-        return fill(ctx, &s->v[s->n++], j);
-    }
-    st = asc_want_unknown(ctx, where, type, known);
+    int kind;
+    ASC_TRY(asc_want_kind_of(ctx, where, type, types, sizeof types / sizeof *types, known, &kind));
+    ASC_TRY(asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&s->v, &s->cap, s->n + 1, sizeof *s->v));
+    s->v[s->n] = (asc_split_step){.kind = (asc_split_kind)kind};
+    st = fill(ctx, &s->v[s->n++], j);
 done:
     return st;
 }

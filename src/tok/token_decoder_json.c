@@ -3,19 +3,19 @@
 #include "token_decoder.h"
 
 static const char where[] = "decoder";
+static const char known[] =
+    "ByteLevel, WordPiece, Metaspace, ByteFallback, Fuse, Strip, Replace, BPEDecoder, CTC, "
+    "Sequence";
 
-static const struct {
-    const char *type;
-    asc_decoder_kind kind;
-} types[] = {{"ByteLevel", ASC_DECODE_BYTE_LEVEL},
-             {"WordPiece", ASC_DECODE_WORDPIECE},
-             {"Metaspace", ASC_DECODE_METASPACE},
-             {"ByteFallback", ASC_DECODE_BYTE_FALLBACK},
-             {"Fuse", ASC_DECODE_FUSE},
-             {"Strip", ASC_DECODE_STRIP},
-             {"Replace", ASC_DECODE_REPLACE},
-             {"BPEDecoder", ASC_DECODE_BPE},
-             {"CTC", ASC_DECODE_CTC}};
+static const asc_want_kind types[] = {{"ByteLevel", ASC_DECODE_BYTE_LEVEL},
+                                      {"WordPiece", ASC_DECODE_WORDPIECE},
+                                      {"Metaspace", ASC_DECODE_METASPACE},
+                                      {"ByteFallback", ASC_DECODE_BYTE_FALLBACK},
+                                      {"Fuse", ASC_DECODE_FUSE},
+                                      {"Strip", ASC_DECODE_STRIP},
+                                      {"Replace", ASC_DECODE_REPLACE},
+                                      {"BPEDecoder", ASC_DECODE_BPE},
+                                      {"CTC", ASC_DECODE_CTC}};
 
 static asc_status keep(asc_ctx *ctx, asc_view v, char **out, size_t *len) {
     *out = asc_strdup_view(ctx, ASC_MEM_TOKENIZER, v);
@@ -88,16 +88,11 @@ done:
 static asc_status add(asc_ctx *ctx, void *self, asc_view type, const asc_json *j) {
     asc_token_decoder *d = self;
     asc_status st = ASC_OK;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (!asc_view_eqs(type, types[i].type)) continue;
-        ASC_TRY(asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&d->v, &d->cap, d->n + 1, sizeof *d->v));
-        d->v[d->n] = (asc_decoder_step){.kind = types[i].kind};
-        return fill(ctx, &d->v[d->n++], j);
-    }
-    st = asc_want_unknown(
-        ctx, where, type,
-        "ByteLevel, WordPiece, Metaspace, ByteFallback, Fuse, Strip, Replace, BPEDecoder, CTC, "
-        "Sequence");
+    int kind;
+    ASC_TRY(asc_want_kind_of(ctx, where, type, types, sizeof types / sizeof *types, known, &kind));
+    ASC_TRY(asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&d->v, &d->cap, d->n + 1, sizeof *d->v));
+    d->v[d->n] = (asc_decoder_step){.kind = (asc_decoder_kind)kind};
+    st = fill(ctx, &d->v[d->n++], j);
 done:
     return st;
 }
