@@ -164,6 +164,8 @@ int cli_features_read(cli *c, cli_explain_args *j, const asc_model *m);
 void cli_features_free(cli *c, cli_features *f);
 int cli_check_method(const char *name);   /* NULL is fine; EXIT_USAGE for an unknown one */
 int cli_refuse_net_options(const cli *c); /* that mean nothing for prompts */
+/* What stands for an absent part, by the option's value: a name, or token:ID; unchanged when not given. */
+int cli_baseline(const cli *c, cli_option_id o, asc_baseline *out, int32_t *token);
 int cli_explain_request(cli *c, cli_explain_args *j);
 /* After that: context, prompt, model. */
 int cli_explain_open(cli *c, cli_explain_args *j, asc_model **out);

@@ -38,22 +38,6 @@ static int read_methods(cli *c, evaluation *e) {
     return EXIT_DONE;
 }
 
-static int read_removal(cli *c, evaluation *e) {
-    const char *r = c->value[OPT_REMOVAL];
-    char *end;
-    if (r == NULL) return EXIT_DONE;
-    if (strncmp(r, "token:", 6) != 0) {
-        e->o.removal = (asc_baseline)asc_baseline_from_name(r);
-        return EXIT_DONE;
-    }
-    long id = strtol(r + 6, &end, 10);
-    if (end == r + 6 || *end != '\0' || id < 0 || id > INT32_MAX)
-        return cli_usage("--removal token:ID needs a token id, not '%s'", r);
-    e->o.removal = ASC_BASELINE_TOKEN;
-    e->o.removal_token = (int32_t)id;
-    return EXIT_DONE;
-}
-
 static int check(const cli *c) {
     if (cli_is_net(c->operand[0]))
         return cli_usage(
@@ -104,7 +88,7 @@ int cmd_evaluate(cli *c) {
     if (rc == EXIT_DONE) rc = cli_refuse_net_options(c);
     if (rc == EXIT_DONE) rc = cli_explain_request(c, &e.args);
     if (rc == EXIT_DONE) rc = read_methods(c, &e);
-    if (rc == EXIT_DONE) rc = read_removal(c, &e);
+    if (rc == EXIT_DONE) rc = cli_baseline(c, OPT_REMOVAL, &e.o.removal, &e.o.removal_token);
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_SUBSETS, 0, &e.o.subsets);
     if (rc == EXIT_DONE) rc = cli_check_output(c, OPT_JSON);
     if (rc == EXIT_DONE) rc = open_models(c, &e);

@@ -3,22 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int read_baseline(cli *c, asc_request *q) {
-    const char *b = c->value[OPT_BASELINE];
+int cli_baseline(const cli *c, cli_option_id o, asc_baseline *out, int32_t *token) {
+    const char *b = c->value[o], *name = cli_options[o].name;
     if (b == NULL) return EXIT_DONE;
     if (strncmp(b, "token:", 6) != 0) {
         if (asc_baseline_from_name(b) < 0)
-            return cli_usage(
-                "--baseline is one of auto, remove, mask, eos, pad, zero, mean, token:ID, not '%.60s'", b);
-        q->baseline = (asc_baseline)asc_baseline_from_name(b);
+            return cli_usage("--%s is one of auto, remove, mask, eos, pad, zero, mean, token:ID, not '%.60s'",
+                             name, b);
+        *out = (asc_baseline)asc_baseline_from_name(b);
         return EXIT_DONE;
     }
     char *end;
     long id = strtol(b + 6, &end, 10);
     if (end == b + 6 || *end != '\0' || id < 0 || id > INT32_MAX)
-        return cli_usage("--baseline token:ID needs a token id, not '%s'", b);
-    q->baseline = ASC_BASELINE_TOKEN;
-    q->baseline_token = (int32_t)id;
+        return cli_usage("--%s token:ID needs a token id, not '%s'", name, b);
+    *out = ASC_BASELINE_TOKEN;
+    *token = (int32_t)id;
     return EXIT_DONE;
 }
 
@@ -91,7 +91,7 @@ int cli_explain_request(cli *c, cli_explain_args *j) {
     if (cli_has(c, OPT_NEURON) && cli_has(c, OPT_OUTPUT))
         return cli_usage("give one of --neuron and --output: a neuron's value is explained as it is");
     if (cli_has(c, OPT_OUTPUT)) q->output = (asc_output)asc_output_from_name(c->value[OPT_OUTPUT]);
-    if (rc == EXIT_DONE) rc = read_baseline(c, q);
+    if (rc == EXIT_DONE) rc = cli_baseline(c, OPT_BASELINE, &q->baseline, &q->baseline_token);
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_STEPS, 0, &q->steps);
     if (rc == EXIT_DONE) rc = cli_number(c, OPT_TOLERANCE, 0, &q->tolerance);
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_SAMPLES, 0, &q->samples);

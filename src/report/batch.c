@@ -54,21 +54,14 @@ static asc_status read_prompts(batch *s) {
     asc_view line;
     size_t pos = 0, bytes;
     bool ended;
-    asc_status st = asc_map_open(ctx, s->b->prompts, &s->map);
+    asc_status st = asc_batch_open(ctx, s->b->prompts, &s->map, &s->text, &s->n);
     if (st != ASC_OK) return st;
-    s->text = asc_view_make((const char *)s->map.data, s->map.size);
-    while (asc_batch_next_line(s->text, &pos, &line, &ended)) s->n += asc_batch_blank(line) ? 0 : 1;
-    if (s->n == 0) {
-        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s' holds no prompts", s->b->prompts);
-        return asc_hint(ctx, "write one JSON object a line: {\"prompt\": \"...\"}");
-    }
     if (s->n > ASC_BATCH_MAX_LINES || !asc_mul_size(s->n, ASC_BATCH_KEY + 1, &bytes))
         return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "'%s': more than %d prompts", s->b->prompts,
                         ASC_BATCH_MAX_LINES);
     s->keys = asc_alloc(ctx, ASC_MEM_GENERAL, bytes);
     if (s->keys == NULL) return ASC_RESOURCE_EXHAUSTED;
     size_t i = 0;
-    pos = 0;
     while (asc_batch_next_line(s->text, &pos, &line, &ended)) {
         if (asc_batch_blank(line)) continue;
         asc_batch_key(line, s->keys + i++ * (ASC_BATCH_KEY + 1));

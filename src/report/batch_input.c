@@ -22,6 +22,20 @@ bool asc_batch_blank(asc_view line) {
     return true;
 }
 
+asc_status asc_batch_open(asc_ctx *ctx, const char *path, asc_map *map, asc_view *text, size_t *n_lines) {
+    asc_view line;
+    size_t pos = 0;
+    bool ended;
+    *n_lines = 0;
+    asc_status st = asc_map_open(ctx, path, map);
+    if (st != ASC_OK) return st;
+    *text = asc_view_make((const char *)map->data, map->size);
+    while (asc_batch_next_line(*text, &pos, &line, &ended)) *n_lines += asc_batch_blank(line) ? 0 : 1;
+    if (*n_lines > 0) return ASC_OK;
+    ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s' holds no prompts", path);
+    return asc_hint(ctx, "write one JSON object a line: {\"prompt\": \"...\"}");
+}
+
 static asc_status wrong(asc_ctx *ctx, const char *key, const char *wanted) {
     ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "\"%s\" is not %s", key, wanted);
     return asc_hint(ctx, "docs/formats/batch.md says what a line may hold");

@@ -16,6 +16,10 @@ enum {
 /* The line that begins at *pos, without its line break; *pos behind it. False at the end. */
 bool asc_batch_next_line(asc_view text, size_t *pos, asc_view *line, bool *ended);
 bool asc_batch_blank(asc_view line);
+/* Maps a file of prompts and counts its lines that are not blank; *map is closed by the caller in any case.
+ * INVALID_ARGUMENT when there are none. */
+ASC_MUST_USE asc_status asc_batch_open(asc_ctx *ctx, const char *path, asc_map *map, asc_view *text,
+                                       size_t *n_lines);
 void asc_batch_key(asc_view v, char out[ASC_BATCH_KEY + 1]);
 
 /* One line of the prompts file as a request (batch_input.c). Everything lives until asc_batch_line_free. */

@@ -212,16 +212,9 @@ asc_status asc_evaluate(asc_model *m, const char *prompts, const asc_request *re
     uint64_t begun = asc_now_ns();
     *out = NULL;
     asc_status st = make(&s, o, &e);
-    if (st == ASC_OK) st = asc_map_open(ctx, prompts, &map);
+    if (st == ASC_OK) st = asc_batch_open(ctx, prompts, &map, &text, &total);
     if (st != ASC_OK) goto done;
-    text = asc_view_make((const char *)map.data, map.size);
-    while (asc_batch_next_line(text, &pos, &line, &ended)) total += asc_batch_blank(line) ? 0 : 1;
-    if (total == 0) {
-        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s' holds no prompts", prompts);
-        st = asc_hint(ctx, "write one JSON object a line: {\"prompt\": \"...\"}");
-        goto done;
-    }
-    for (pos = 0; asc_batch_next_line(text, &pos, &line, &ended);) {
+    while (asc_batch_next_line(text, &pos, &line, &ended)) {
         if (asc_batch_blank(line)) continue;
         ASC_TRY(asc_map_check(ctx, &map));
         ASC_TRY(one_line(&s, m, line, ++at, req, o));
