@@ -2,11 +2,6 @@
 #include "layers.h"
 #include <math.h>
 
-asc_tensor *asc_linear(asc_ctx *ctx, asc_tensor *x, asc_tensor *w, asc_tensor *bias) {
-    asc_tensor *y = asc_matmul(ctx, x, w, false, true);
-    return bias != NULL ? asc_add(ctx, y, bias) : y;
-}
-
 asc_tensor *asc_project(asc_ctx *ctx, asc_tensor *x, const asc_proj *p) {
     asc_tensor *y = asc_matmul(ctx, x, p->w, false, !p->transposed);
     if (p->b != NULL) y = asc_add(ctx, y, p->b);

@@ -5,9 +5,6 @@
 
 #include "ops.h"
 
-/* x [..,K] times w [N,K] transposed, plus bias [N] (may be NULL) -> [..,N]. w may be stored weights. */
-asc_tensor *asc_linear(asc_ctx *ctx, asc_tensor *x, asc_tensor *w, asc_tensor *bias);
-
 #define ASC_MLP_TABLE(X)                                                                                     \
     X(SILU, "silu")                                                                                          \
     X(GELU, "gelu") /* erf form */                                                                           \

@@ -15,15 +15,15 @@ static asc_tensor *weight(asc_ctx *ctx, int64_t rows, int64_t cols) {
 static asc_tensor *block(asc_ctx *ctx, asc_tensor *x, asc_tensor *pos, asc_tensor *freq) {
     asc_tensor *h = asc_rms_norm(ctx, x, weight(ctx, D, 0), 1e-5), *qkv[3];
     for (int i = 0; i < 3; i++)
-        qkv[i] = asc_split_heads(ctx, asc_linear(ctx, h, weight(ctx, D, D), NULL), D / H);
+        qkv[i] = asc_split_heads(ctx, asc_matmul(ctx, h, weight(ctx, D, D), false, true), D / H);
     for (int i = 0; i < 2; i++) qkv[i] = asc_rope(ctx, qkv[i], pos, freq, false, false, 1);
     asc_tensor *o = asc_sdpa(ctx, qkv[0], qkv[1], qkv[2], 0.35, true, 0, 0);
     o = asc_reshape(ctx, o, ASC_SHAPE(B, T, D));
-    x = asc_add(ctx, x, asc_linear(ctx, o, weight(ctx, D, D), NULL));
+    x = asc_add(ctx, x, asc_matmul(ctx, o, weight(ctx, D, D), false, true));
     h = asc_rms_norm(ctx, x, weight(ctx, D, 0), 1e-5);
-    asc_tensor *g = asc_linear(ctx, h, weight(ctx, FF, D), NULL),
-               *u = asc_linear(ctx, h, weight(ctx, FF, D), NULL);
-    return asc_add(ctx, x, asc_linear(ctx, asc_swiglu(ctx, g, u), weight(ctx, D, FF), NULL));
+    asc_tensor *g = asc_matmul(ctx, h, weight(ctx, FF, D), false, true),
+               *u = asc_matmul(ctx, h, weight(ctx, FF, D), false, true);
+    return asc_add(ctx, x, asc_matmul(ctx, asc_swiglu(ctx, g, u), weight(ctx, D, FF), false, true));
 }
 
 /* Text of the program as recorded. */
