@@ -59,19 +59,9 @@ static asc_tensor *attend(void *self, int64_t layer, asc_tensor *q, asc_tensor *
 /* Block l on x [b,t,D]; `inside`: with the patch, or looking for the value. */
 static asc_tensor *record(patching *p, int64_t l, asc_tensor *x, bool inside) {
     asc_job *j = p->j;
-    asc_decoder_run run;
-    asc_kv *past;
     if (asc_tensor_poisoned(x)) return x;
-    asc_status st =
-        asc_answer_run(j, x->shape.dims[0], &p->answer, l, l + 1, inside ? at_site : NULL, p, &run, &past);
-    if (inside && p->site == ASC_SWEEP_HEADS) {
-        run.attend = attend;
-        run.attend_self = p;
-    }
-    asc_tensor *y = st == ASC_OK ? asc_decoder_blocks(&j->m->decoder, &run, l, l + 1, x)
-                                 : asc_graph_poison(asc_graph_of(j->ctx));
-    asc_free(j->ctx, past);
-    return y;
+    return asc_answer_block(j, x->shape.dims[0], &p->answer, l, inside ? at_site : NULL,
+                            inside && p->site == ASC_SWEEP_HEADS ? attend : NULL, p, x);
 }
 
 /* The patched block on b rows of the prompt's own stream. */

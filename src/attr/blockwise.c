@@ -56,15 +56,7 @@ static bool is_middle(const walk *w, int64_t l) { return l > 0 && l < w->n_layer
 /* Blocks l .. l of an answer on x, with a site hook if the gradient ends inside. The past is only recorded:
  * nothing reads it behind this call. */
 static asc_tensor *record(walk *w, const way *v, int64_t l, asc_tensor *x, asc_site_catcher *c) {
-    asc_job *j = w->j;
-    asc_decoder_run run;
-    asc_kv *past;
-    asc_status st =
-        asc_answer_run(j, w->b, &v->answer, l, l + 1, w->at_site ? asc_catch_site : NULL, c, &run, &past);
-    asc_tensor *y = st == ASC_OK ? asc_decoder_blocks(&j->m->decoder, &run, l, l + 1, x)
-                                 : asc_graph_poison(asc_graph_of(j->ctx));
-    asc_free(j->ctx, past);
-    return y;
+    return asc_answer_block(w->j, w->b, &v->answer, l, w->at_site ? asc_catch_site : NULL, NULL, c, x);
 }
 
 /* What enters block 0. */

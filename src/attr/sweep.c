@@ -89,20 +89,11 @@ static asc_tensor *attend(void *self, int64_t layer, asc_tensor *q, asc_tensor *
 /* Block l of run k on x. */
 static asc_tensor *record(walk *w, int64_t l, int k, asc_tensor *x) {
     asc_job *j = w->j;
-    asc_decoder_run run;
-    asc_kv *past;
+    const bool watched = wants(w, ASC_SWEEP_HEADS) || wants(w, ASC_SWEEP_PROBS);
     w->layer = l;
     w->run = k;
-    asc_status st =
-        asc_answer_run(j, w->b, &w->answer, l, l + 1, w->s->want != 0 ? at_site : NULL, w, &run, &past);
-    if (wants(w, ASC_SWEEP_HEADS) || wants(w, ASC_SWEEP_PROBS)) {
-        run.attend = attend;
-        run.attend_self = w;
-    }
-    asc_tensor *y = st == ASC_OK ? asc_decoder_blocks(&j->m->decoder, &run, l, l + 1, x)
-                                 : asc_graph_poison(asc_graph_of(j->ctx));
-    asc_free(j->ctx, past);
-    return y;
+    return asc_answer_block(j, w->b, &w->answer, l, w->s->want != 0 ? at_site : NULL, watched ? attend : NULL,
+                            w, x);
 }
 
 /* What enters block l in run k. */

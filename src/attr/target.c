@@ -57,6 +57,19 @@ asc_status asc_answer_run(asc_job *j, int64_t b, const asc_answer *s, int64_t fi
     return ASC_OK;
 }
 
+asc_tensor *asc_answer_block(asc_job *j, int64_t b, const asc_answer *s, int64_t l, asc_site_fn site,
+                             asc_attend_fn attend, void *self, asc_tensor *x) {
+    asc_decoder_run run;
+    asc_kv *past;
+    asc_status st = asc_answer_run(j, b, s, l, l + 1, site, self, &run, &past);
+    run.attend = attend;
+    run.attend_self = self;
+    asc_tensor *y = st == ASC_OK ? asc_decoder_blocks(&j->m->decoder, &run, l, l + 1, x)
+                                 : asc_graph_poison(asc_graph_of(j->ctx));
+    asc_free(j->ctx, past);
+    return y;
+}
+
 /* Minus the divergence from the whole prompt's distribution p: sum p (log q - log p). */
 static asc_tensor *divergence(asc_job *j, asc_tensor *logits) {
     asc_ctx *ctx = j->ctx;

@@ -21,6 +21,9 @@ asc_tensor *asc_answer_join(asc_job *j, asc_tensor *x, const asc_answer *s);
  * to be freed with asc_free behind the last use of *out, in any case. */
 ASC_MUST_USE asc_status asc_answer_run(asc_job *j, int64_t b, const asc_answer *s, int64_t first, int64_t end,
                                        asc_site_fn site, void *self, asc_decoder_run *out, asc_kv **out_past);
+/* Block l alone on the stream x of an answer to b prompts; site and attend (NULL = none) get self. */
+asc_tensor *asc_answer_block(asc_job *j, int64_t b, const asc_answer *s, int64_t l, asc_site_fn site,
+                             asc_attend_fn attend, void *self, asc_tensor *x);
 /* The score of the answer given what leaves the last block for its rows, [B,n-first,D] -> [B]. */
 asc_tensor *asc_answer_score(asc_job *j, asc_tensor *hidden, const asc_answer *s);
 /* Scores of its tokens, each by itself: [B,n-first]. Log-probabilities (also for PROB: their sum's
