@@ -16,7 +16,8 @@ ROOT = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.dirname(
 
 # Layers from the bottom up. A file may include its own layer and those below; layers of one row do not see each other.
 LAYERS = [["base"], ["tensor"], ["ops"], ["ir"], ["grad", "device"], ["backends"], ["exec"], ["nn"], ["load", "image"],
-          ["tok"], ["models"], ["attr"], ["metrics"], ["report"]]
+          ["tok"], ["models"], ["attr"], ["metrics"], ["report"], ["ask"]]
+PROGRAMS = ("cli", "serve", "shell")  # see public headers only, and the cli the other two
 RANK = {name: i for i, row in enumerate(LAYERS) for name in row}
 BACKENDS_SEE = {"base", "tensor", "ops", "ir", "device", "backends"}
 MAX_LINES = 500       # of a .c or .h file, unless line 1 says that it is generated or a table
@@ -77,7 +78,7 @@ def rule_include_direction(files):
             continue
         layer = layer_of(path)
         text = read(path)
-        if layer is not None and layer != "cli" and layer not in RANK:
+        if layer is not None and layer not in PROGRAMS and layer not in RANK:
             yield "%s:1: folder src/%s has no place in the include order; add it to LAYERS here" % (path, layer)
             continue
         for m in re.finditer(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', text, re.M):
@@ -94,8 +95,9 @@ def rule_include_direction(files):
                 yield "%s: \"%s\": include by file name only" % (where, name)
             if below == layer:
                 continue
-            if layer == "cli":
-                yield "%s: \"%s\": the CLI sees public headers only" % (where, name)
+            if layer in PROGRAMS:
+                if layer != "cli" or below not in PROGRAMS:
+                    yield "%s: \"%s\": programs see public headers only" % (where, name)
             elif layer == "backends":
                 if below not in BACKENDS_SEE:
                     yield "%s: \"%s\": a back-end sees base, tensor, ops, ir and device only" % (where, name)
@@ -122,7 +124,7 @@ def rule_sizes(files):
 
 def rule_forbidden_calls(files):
     for path in files:
-        if not is_code(path) or layer_of(path) in (None, "cli") or path == "src/base/ctx.c":
+        if not is_code(path) or layer_of(path) in (None,) + PROGRAMS or path == "src/base/ctx.c":
             continue
         text = strip_comments(read(path))
         for m in FORBIDDEN_CALL.finditer(text):

@@ -5,7 +5,7 @@
 #   install-deps.sh --full   also what `make check-full` and `make format` need
 set -eu
 packages="gcc libc6-dev make meson ninja-build pkg-config libdnnl-dev libutf8proc-dev libonig-dev libjansson-dev nettle-dev
-  libpng-dev libjpeg62-turbo-dev
+  libpng-dev libjpeg62-turbo-dev libmicrohttpd-dev libedit-dev python3-dev python3-venv python3-numpy
   libcmocka-dev zlib1g-dev python3 python3-pip unzip ca-certificates"
 if [ "${1-}" = --full ]; then
     packages="$packages clang libclang-rt-14-dev libomp-14-dev clang-format valgrind"
@@ -18,7 +18,7 @@ if ! command -v dpkg-query >/dev/null 2>&1; then # not Debian: look for the thin
     for tool in cc meson ninja pkg-config python3 unzip; do
         command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"
     done
-    for module in nettle jansson libutf8proc oniguruma zlib libpng libjpeg cmocka; do
+    for module in libmicrohttpd libedit nettle jansson libutf8proc oniguruma zlib libpng libjpeg cmocka; do
         pkg-config --exists "$module" 2>/dev/null || missing="$missing lib:$module"
     done
     [ -z "$missing" ] && exit 0
