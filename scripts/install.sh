@@ -16,6 +16,9 @@ if [ -x $program ]; then
         $program "$@" >"$file"
     }
     write man/man1/ascribe.1 help --man
+    for command in $($program help | sed -n 's/^  \([a-z-]*\)  .*/\1/p'); do
+        write "man/man1/ascribe-$command.1" help "$command" --man
+    done
     write bash-completion/completions/ascribe completions bash
     write zsh/site-functions/_ascribe completions zsh
     write fish/vendor_completions.d/ascribe.fish completions fish

@@ -1,4 +1,4 @@
-/* ascribe/env.h - which environment variables the library reads, for programs that print or check them. */
+/* ascribe/env.h - what the library takes from outside: its environment variables and what it was made with. */
 #ifndef ASCRIBE_ENV_H
 #define ASCRIBE_ENV_H
 
@@ -19,6 +19,9 @@ typedef struct asc_env_info {
 
 /* Variable i of the table; false behind the last one. The strings live as long as the process. */
 ASC_API bool asc_env_at(size_t i, asc_env_info *out);
+
+/* What the library was made with: fact i, as "compiler" "gcc 12.2.0, C17"; false when i is past the last. */
+ASC_API bool asc_build_fact(size_t i, const char **name, const char **value);
 
 #ifdef __cplusplus
 }

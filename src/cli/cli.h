@@ -280,6 +280,7 @@ void cli_help_overview(asc_text *t);
 void cli_help_command(asc_text *t, cli_command_id id);
 void cli_help_markdown(asc_text *t);
 void cli_help_man(asc_text *t);
+void cli_help_man_command(asc_text *t, cli_command_id id);
 bool cli_shell_script(asc_text *t, const char *shell); /* false: unknown shell */
 
 #define COMMAND(id, name, takes, least, most, doc) int cmd_##id(cli *c);

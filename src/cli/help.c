@@ -85,7 +85,8 @@ int cmd_help(cli *c) {
         cli_help_markdown(c->out);
         return cli_flush(c);
     }
-    if (cli_has(c, OPT_MAN)) {
+    const bool man = cli_has(c, OPT_MAN);
+    if (c->n_operands == 0 && man) {
         cli_help_man(c->out);
         return cli_flush(c);
     }
@@ -93,7 +94,10 @@ int cmd_help(cli *c) {
     const char *names[N_COMMANDS];
     for (int i = 0; i < N_COMMANDS; i++) {
         names[i] = cli_commands[i].name;
-        if (strcmp(names[i], c->operand[0]) == 0) return cli_show_help(c, i);
+        if (strcmp(names[i], c->operand[0]) != 0) continue;
+        if (!man) return cli_show_help(c, i);
+        cli_help_man_command(c->out, (cli_command_id)i);
+        return cli_flush(c);
     }
     const char *near = cli_nearest(c->operand[0], names, N_COMMANDS);
     return cli_usage("unknown command '%.60s'%s%s", c->operand[0], near != NULL ? "; did you mean " : "",

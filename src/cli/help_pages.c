@@ -87,6 +87,38 @@ static void man_options(asc_text *t, int command) {
     }
 }
 
+static void man_codes(asc_text *t) {
+    asc_text_adds(t, ".SH EXIT STATUS\n");
+    for (size_t i = 0; i < N_CODES; i++) {
+        asc_text_addf(t, ".TP\n.B %d\n", codes[i].code);
+        troff(t, codes[i].means);
+        asc_text_adds(t, "\n");
+    }
+}
+
+void cli_help_man_command(asc_text *t, cli_command_id id) {
+    const cli_command *k = &cli_commands[id];
+    asc_text_adds(t, ".TH ASCRIBE\\-");
+    for (const char *p = k->name; *p != '\0'; p++)
+        asc_text_addf(t, *p == '-' ? "\\-" : "%c", toupper((unsigned char)*p));
+    asc_text_addf(t, " 1 \"\" \"ascribe %s\" \"User Commands\"\n.SH NAME\nascribe\\-", asc_version());
+    troff(t, k->name);
+    asc_text_adds(t, " \\- ");
+    troff(t, k->doc);
+    asc_text_adds(t, "\n.SH SYNOPSIS\n.B ascribe ");
+    troff(t, k->name);
+    asc_text_adds(t, "\n");
+    if (k->takes[0] != '\0') {
+        asc_text_adds(t, ".I ");
+        troff(t, k->takes);
+        asc_text_adds(t, "\n");
+    }
+    asc_text_adds(t, "[options]\n.SH OPTIONS\n");
+    man_options(t, (int)id);
+    man_codes(t);
+    asc_text_adds(t, ".SH SEE ALSO\n.BR ascribe (1)\n");
+}
+
 void cli_help_man(asc_text *t) {
     asc_text_addf(t,
                   ".TH ASCRIBE 1 \"\" \"ascribe %s\" \"User Commands\"\n.SH NAME\nascribe \\- where did this "
@@ -107,12 +139,7 @@ void cli_help_man(asc_text *t) {
         troff(t, cli_variables[i].doc);
         asc_text_adds(t, "\n");
     }
-    asc_text_adds(t, ".SH EXIT STATUS\n");
-    for (size_t i = 0; i < N_CODES; i++) {
-        asc_text_addf(t, ".TP\n.B %d\n", codes[i].code);
-        troff(t, codes[i].means);
-        asc_text_adds(t, "\n");
-    }
+    man_codes(t);
 }
 
 /* The fixed values of an argument ("cpu|reference"), blank-separated; "" when it is free text. */

@@ -1,4 +1,5 @@
 /* main.c - the program: finds the command and runs it. */
+#include "ascribe/env.h"
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,12 @@ static int help_or(const char *word) {
     cli c = {.command = CMD_help};
     int rc = cli_open_context(&c);
     if (rc == EXIT_DONE && strcmp(word, "--version") == 0) {
+        const char *name, *value;
         asc_text_addf(c.out, "ascribe %s\n", asc_version());
+        for (size_t i = 0; asc_build_fact(i, &name, &value); i++) {
+            asc_text_addf(c.out, "%-10s ", name);
+            asc_text_wrap(c.out, value, 11, 100);
+        }
         rc = cli_flush(&c);
     } else if (rc == EXIT_DONE) {
         rc = cli_show_help(&c, -1);
