@@ -40,10 +40,12 @@ ASC_API ASC_MUST_USE asc_status asc_subject_check_file(asc_subject *s);
 
 /* ---- the question ------------------------------------------------------------------------------------- */
 
-/* An array that JSON speaks of as {"array": "name"}: borrowed for the life of the question, any strides. */
+/* An array that JSON speaks of as {"array": "name"}: borrowed for the life of the question. */
 typedef struct asc_named_array {
     const char *name;
     asc_array array;
+    const int64_t *strides; /* bytes from one element to the next along each dimension, of either sign or 0;
+                               array.data is the first element. NULL = row-major */
 } asc_named_array;
 
 typedef struct asc_question asc_question;
