@@ -99,9 +99,13 @@ typedef enum asc_key_type {
     ASC_KEY_SIZES,    /* list of whole numbers, or a string as "3x16x16" */
     ASC_KEY_INDEX,    /* number, list of numbers, name of a class, or a list of one of these per example */
     ASC_KEY_ARRAY,    /* nested lists of numbers, one number, {"array": NAME}, {"npy_b64": TEXT} */
-    ASC_KEY_ARRAYS,   /* one of these for the first, a list {"arrays": [...]}, or an object by port names */
+    ASC_KEY_ARRAYS,   /* one of these for the first, a list {"arrays": [...]}, an object by port names, or one
+                         of the strings in `choices` */
     ASC_KEY_PICTURE,  /* base64 of a PNG or JPEG file (a data: URL is accepted) */
-    ASC_KEY_RULES     /* lrp: a rule's name, or a list of {"rule", "op", "site", "a", "b", ...} */
+    ASC_KEY_RULES,    /* lrp: a rule's name, or a list of {"rule", "op", "site", "a", "b", ...} */
+    ASC_KEY_WHOLE,    /* whole number >= 0 */
+    ASC_KEY_TOKENS,   /* list of token ids and tokens' texts (one of them: a list of one) */
+    ASC_KEY_BASE64    /* base64 of any bytes */
 } asc_key_type;
 
 enum { ASC_KEY_PROMPTS = 1, ASC_KEY_ENCODERS = 2, ASC_KEY_NETS = 4 }; /* which subjects know it: bits */
@@ -110,7 +114,7 @@ typedef struct asc_question_key {
     const char *name;
     asc_key_type type;
     unsigned subjects;
-    const char *choices; /* ASC_KEY_CHOICE: "a|b|c"; else "" */
+    const char *choices; /* ASC_KEY_CHOICE: "a|b|c"; arrays: the strings that are taken too; else "" */
     const char *option;  /* of the command line; "" = none says it */
     const char *doc;     /* one line */
 } asc_question_key;

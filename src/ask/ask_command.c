@@ -1,0 +1,98 @@
+/* ask_command.c - the command line that asks the same. */
+#include "ask_parts.h"
+#include <stdio.h>
+
+/* In single quotes unless every character is harmless to a shell. */
+static void quoted(asc_text *out, asc_view v) {
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-";
+    bool plain = v.len > 0;
+    for (size_t i = 0; i < v.len; i++) plain = plain && v.ptr[i] != '\0' && strchr(safe, v.ptr[i]) != NULL;
+    if (plain) {
+        asc_text_add(out, v);
+        return;
+    }
+    asc_text_adds(out, "'");
+    for (size_t i = 0; i < v.len; i++) {
+        if (v.ptr[i] == '\'')
+            asc_text_adds(out, "'\\''");
+        else
+            asc_text_add(out, asc_view_make(v.ptr + i, 1));
+    }
+    asc_text_adds(out, "'");
+}
+
+void asc_ask_add_option(asc_text *out, const char *option, asc_view value) {
+    bool dash = value.len > 0 && value.ptr[0] == '-';
+    asc_text_addf(out, dash ? " --%s=" : " --%s ", option);
+    quoted(out, value);
+}
+
+static bool add_one(asc_text *out, const char *option, const asc_json *v) {
+    asc_view s = asc_json_str(v);
+    char digits[40];
+    if (s.ptr != NULL && memchr(s.ptr, '\0', s.len) != NULL) return false; /* no argument holds one */
+    switch (asc_json_typeof(v)) {
+    case ASC_JSON_STRING:
+        break;
+    case ASC_JSON_BOOL:
+        if (asc_json_bool(v, false)) asc_text_addf(out, " --%s", option);
+        return true;
+    case ASC_JSON_INT:
+        snprintf(digits, sizeof digits, "%lld", (long long)asc_json_int(v, 0));
+        s = asc_view_of(digits);
+        break;
+    case ASC_JSON_REAL:
+        snprintf(digits, sizeof digits, "%.17g", asc_json_num(v, 0));
+        s = asc_view_of(digits);
+        break;
+    default:
+        return false;
+    }
+    asc_ask_add_option(out, option, s);
+    return true;
+}
+
+bool asc_ask_add_plain(const asc_question *q, asc_key_id id, asc_text *out) {
+    const asc_json *v = q->values[id];
+    const char *option = asc_question_key_at((size_t)id)->option;
+    if (option[0] == '\0') return false;
+    if (asc_json_typeof(v) != ASC_JSON_ARRAY) return add_one(out, option, v);
+    size_t n = asc_json_len(v);
+    if (asc_json_typeof(asc_json_at(v, 0)) == ASC_JSON_INT) { /* one option for all of them */
+        for (size_t i = 0; i < n; i++) {
+            if (asc_json_typeof(asc_json_at(v, i)) != ASC_JSON_INT) return false;
+            if (i == 0) asc_text_addf(out, " --%s=", option);
+            asc_text_addf(out, i > 0 ? ",%lld" : "%lld", (long long)asc_json_int(asc_json_at(v, i), 0));
+        }
+        return n > 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (asc_json_typeof(asc_json_at(v, i)) != ASC_JSON_STRING || !add_one(out, option, asc_json_at(v, i)))
+            return false;
+    }
+    return n > 0;
+}
+
+bool asc_question_command(const asc_question *q, asc_text *out) {
+    asc_text *t = NULL;
+    if (q->subject == NULL || q->subject->path[0] == '\0') return false;
+    if (asc_text_create(q->ctx, &t) != ASC_OK) return false;
+    asc_text_adds(t, "ascribe explain ");
+    quoted(t, asc_view_of(q->subject->path));
+    bool said = q->kind == ASC_SUBJECT_NET ? asc_ask_net_command(q, t) : asc_ask_prompt_command(q, t);
+    said = said && asc_text_status(t) == ASC_OK;
+    if (said) asc_text_add(out, asc_text_view(t));
+    asc_text_destroy(t);
+    return said;
+}
+
+bool asc_ask_prompt_command(const asc_question *q, asc_text *out) {
+    for (int id = 0; id < ASC_N_KEYS; id++) {
+        if (q->values[id] == NULL) continue;
+        if (id == ASC_KEY_ID_PROMPT && q->kind == ASC_SUBJECT_ENCODER)
+            asc_ask_add_option(out, "text", asc_json_str(q->values[id]));
+        else if (!asc_ask_add_plain(q, (asc_key_id)id, out))
+            return false;
+    }
+    return true;
+}
