@@ -91,6 +91,45 @@ ASC_API ASC_MUST_USE asc_status asc_model_embed_text(asc_model *m, const int32_t
 /* Called for each new token with its id and log-probability; false stops. */
 typedef bool (*asc_on_token)(void *self, int32_t id, double logprob);
 
+/* A token and how probable the model holds it: its own distribution, in nats, before temperature, penalties
+ * and bias. */
+typedef struct asc_token_logprob {
+    int32_t id;
+    double logprob;
+} asc_token_logprob;
+
+typedef struct asc_logit_bias {
+    int32_t id;
+    double add; /* to the token's logit, finite */
+} asc_logit_bias;
+
+/* Why a text ends. */
+typedef enum asc_finish {
+    ASC_FINISH_NONE,   /* it goes on */
+    ASC_FINISH_END,    /* an end token */
+    ASC_FINISH_STOP,   /* a stop string */
+    ASC_FINISH_LENGTH, /* max_tokens, or the model's context */
+    ASC_FINISH_CALLER  /* a callback said so */
+} asc_finish;
+
+/* One token of a text. Arrays and text live during the call. */
+typedef struct asc_generated {
+    size_t struct_size;
+    int32_t id;
+    double logprob;               /* NaN: the first token of a given text, behind nothing */
+    const asc_token_logprob *top; /* the most probable tokens at this place, in order (equals: by id) */
+    size_t n_top;
+    /* What can be shown now: whole characters, nothing that may turn out to be a stop string, nothing of
+     * one. May be empty; may hold text of earlier tokens. Bytes that belong to no character come as they are:
+     * at the latest with the last token. Control tokens have no text. */
+    asc_view text;
+    asc_finish finish; /* of the last token; else NONE */
+} asc_generated;
+typedef bool (*asc_on_generated)(void *self, const asc_generated *t);
+
+enum { ASC_MAX_STOPS = 64, ASC_MAX_STOP_BYTES = 4096, ASC_MAX_TOP = 64 };
+
+/* Zero-initialise, then set struct_size. Zeros are the defaults: nothing is left out, nothing changed. */
 typedef struct asc_generate_options {
     size_t struct_size;
     size_t max_tokens;
@@ -99,14 +138,35 @@ typedef struct asc_generate_options {
     int top_k;          /* 0 = all; with temperature > 0 */
     uint64_t seed;
     asc_on_token on_token;
-    void *self;
+    void *self; /* of every callback */
+    /* ---- since 0.2 ---- */
+    /* Of the tokens that top_k left, in this order, with temperature > 0: the fewest that hold top_p of the
+     * probability (0 or 1 = all), and those at least min_p as probable as the likeliest. */
+    double top_p, min_p;
+    /* Change logits before the choice, also a greedy one, in this order: bias; the logit of a token in prompt
+     * or answer divided (negative: multiplied) by repetition_penalty (0 or 1 = off); less presence_penalty
+     * for a token in the answer, less frequency_penalty for each time it is there. */
+    const asc_logit_bias *bias;
+    size_t n_bias;
+    double repetition_penalty, presence_penalty, frequency_penalty;
+    const asc_view *stop; /* strings that end the text, across token borders; none may be empty */
+    size_t n_stop;
+    size_t n_top; /* of asc_generated.top, at most ASC_MAX_TOP */
+    asc_on_generated on_generated;
+    asc_finish *out_finish; /* why the text ended; NULL = not wanted */
 } asc_generate_options;
 
-/* Continues ids. out_ids holds opts->max_tokens entries, *out_n is how many were written (an end token
- * included). Errors as asc_model_logits. */
+/* Continues ids. out_ids holds opts->max_tokens entries, *out_n is how many were written (an end token and
+ * those of a stop string included). Errors as asc_model_logits, INVALID_ARGUMENT naming the option,
+ * OUT_OF_RANGE (a bias for no token). */
 ASC_API ASC_MUST_USE asc_status asc_generate(asc_model *m, const int32_t *ids, size_t n,
                                              const asc_generate_options *opts, int32_t *out_ids,
                                              size_t *out_n);
+/* How probable the model holds each token of a given text behind those before it: calls `on` for each of
+ * them, text and finish left empty, until it returns false. Holds a few rows of logits at a time. Errors as
+ * asc_model_logits, INVALID_ARGUMENT (n_top). */
+ASC_API ASC_MUST_USE asc_status asc_model_logprobs(asc_model *m, const int32_t *ids, size_t n, size_t n_top,
+                                                   asc_on_generated on, void *self);
 
 #ifdef __cplusplus
 }

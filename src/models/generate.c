@@ -1,19 +1,24 @@
 /* generate.c - continuing a text token by token. Keys and values of earlier positions are kept, so a step
- * reads each weight once. Greedy by default: the largest logit, the smallest id among equals. */
+ * reads each weight once. Which token comes is the sampler's (sampler.h), what its text shows stop_text.h's.
+ */
 #include "exec.h"
 #include "hash.h"
 #include "kept_keys.h"
 #include "model.h"
 #include "profile.h"
+#include "sampler.h"
+#include "stop_text.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct gen {
     asc_model *m;
     const asc_generate_options *o;
     asc_kept_keys kept;
+    asc_sampler sampler;
+    asc_stop_text text;
     float *logits;
+    asc_token_logprob top[ASC_MAX_TOP];
 } gen;
 
 /* Runs t tokens after the kept ones; leaves the logits of the last one, and keeps them too. */
@@ -48,58 +53,6 @@ done:
     return st;
 }
 
-static double log_sum_exp(const float *x, int64_t n) {
-    double top = -INFINITY, sum = 0.0;
-    for (int64_t i = 0; i < n; i++) top = fmax(top, (double)x[i]);
-    for (int64_t i = 0; i < n; i++) sum += exp((double)x[i] - top);
-    return top + log(sum);
-}
-
-static int64_t greedy(const float *x, int64_t n) {
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; i++) {
-        if (x[i] > x[best]) best = i;
-    }
-    return best;
-}
-
-/* The k-th largest value, by repeated halving of the value range: no sort of the vocabulary. */
-static float kth_largest(const float *x, int64_t n, int k) {
-    float lo = x[0], hi = x[0];
-    for (int64_t i = 1; i < n; i++) {
-        lo = fminf(lo, x[i]);
-        hi = fmaxf(hi, x[i]);
-    }
-    for (int it = 0; it < 60; it++) {
-        float mid = lo + (hi - lo) / 2;
-        int64_t above = 0;
-        for (int64_t i = 0; i < n; i++) above += x[i] >= mid ? 1 : 0;
-        if (above >= k) {
-            lo = mid;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo;
-}
-
-static int64_t draw(const float *x, int64_t n, const asc_generate_options *o, uint64_t index) {
-    float floor_value = o->top_k > 0 && o->top_k < n ? kth_largest(x, n, o->top_k) : -INFINITY;
-    double top = (double)x[greedy(x, n)], sum = 0.0;
-    for (int64_t i = 0; i < n; i++) {
-        if (x[i] >= floor_value) sum += exp(((double)x[i] - top) / o->temperature);
-    }
-    double u = asc_uniform(o->seed, 0x67656e, index) * sum, acc = 0.0;
-    int64_t last = 0;
-    for (int64_t i = 0; i < n; i++) {
-        if (!(x[i] >= floor_value)) continue;
-        acc += exp(((double)x[i] - top) / o->temperature);
-        last = i;
-        if (acc > u) return i;
-    }
-    return last;
-}
-
 /* The token behind n + n_new others. Keys of a shorter sequence may be turned by other frequencies
  * (longrope): then all of it is computed anew, as a run without kept keys would. */
 static asc_status next_step(gen *g, const int32_t *ids, size_t n, const int32_t *new_ids, size_t n_new) {
@@ -115,20 +68,52 @@ static asc_status next_step(gen *g, const int32_t *ids, size_t n, const int32_t 
     return st;
 }
 
-static asc_status loop(gen *g, const int32_t *ids, size_t n, int32_t *out_ids, size_t *out_n) {
+/* Tells the callbacks of token `id` and says whether the text ends with it. */
+static asc_status tell(gen *g, int32_t id, bool last, asc_finish *out) {
     asc_model *m = g->m;
-    int64_t v = m->decoder.cfg.n_vocab;
-    asc_tokenizer_info tk = asc_tokenizer_get_info(m->tokenizer);
+    const asc_generate_options *o = g->o;
+    const asc_tokenizer *tk = m->tokenizer;
+    const int64_t v = m->decoder.cfg.n_vocab;
+    const asc_tokenizer_info info = asc_tokenizer_get_info(tk);
+    const double lp = (double)g->logits[id] - asc_logits_mass(g->logits, v);
+    if (!isfinite(lp)) return asc_model_explain_nan(m, "a logit");
+    asc_generated t = {.struct_size = sizeof t, .id = id, .logprob = lp};
+    if ((id == info.eos || id == info.eot) && !o->ignore_eos) {
+        t.finish = ASC_FINISH_END;
+    } else if (last) {
+        t.finish = ASC_FINISH_LENGTH;
+    }
+    asc_status st = ASC_OK;
+    if (o->on_generated != NULL || o->n_stop > 0) {
+        const bool mute = asc_token_get_type(tk, id) == ASC_TOKEN_CONTROL;
+        bool stopped = false;
+        st = asc_stop_text_add(&g->text, mute ? (asc_view){0} : asc_token_piece(tk, id),
+                               t.finish != ASC_FINISH_NONE, &t.text, &stopped);
+        if (stopped) t.finish = ASC_FINISH_STOP;
+    }
+    if (st != ASC_OK) return st;
+    if (o->on_generated != NULL) {
+        t.top = g->top;
+        t.n_top = o->n_top < (size_t)v ? o->n_top : (size_t)v;
+        asc_top_logprobs(g->logits, v, g->top, t.n_top);
+    }
+    *out = t.finish;
+    bool go_on = o->on_token == NULL || o->on_token(o->self, id, lp);
+    if (o->on_generated != NULL && !o->on_generated(o->self, &t)) go_on = false;
+    if (!go_on && t.finish == ASC_FINISH_NONE) *out = ASC_FINISH_CALLER;
+    return ASC_OK;
+}
+
+static asc_status loop(gen *g, const int32_t *ids, size_t n, int32_t *out_ids, size_t *out_n,
+                       asc_finish *why) {
+    asc_model *m = g->m;
     asc_status st = step(g, ids, (int64_t)n);
     for (size_t i = 0; st == ASC_OK && i < g->o->max_tokens; i++) {
-        int64_t id = g->o->temperature > 0.0 ? draw(g->logits, v, g->o, i) : greedy(g->logits, v);
-        double lp = (double)g->logits[id] - log_sum_exp(g->logits, v);
-        if (!isfinite(lp)) return asc_model_explain_nan(m, "a logit");
-        out_ids[(*out_n)++] = (int32_t)id;
-        if (g->o->on_token != NULL && !g->o->on_token(g->o->self, (int32_t)id, lp)) break;
-        bool end = id == tk.eos || id == tk.eot;
-        if ((end && !g->o->ignore_eos) || i + 1 == g->o->max_tokens || g->kept.n >= m->decoder.cfg.context)
-            break;
+        const int32_t id = asc_sampler_next(&g->sampler, g->logits, i);
+        const bool last = i + 1 == g->o->max_tokens || g->kept.n >= m->decoder.cfg.context;
+        out_ids[(*out_n)++] = id;
+        st = tell(g, id, last, why);
+        if (st != ASC_OK || *why != ASC_FINISH_NONE) break;
         st = asc_poll_cancel(m->ctx);
         if (st == ASC_OK) st = next_step(g, ids, n, out_ids, *out_n);
         if (st == ASC_OK) st = asc_mark(m->ctx, "token");
@@ -136,21 +121,41 @@ static asc_status loop(gen *g, const int32_t *ids, size_t n, int32_t *out_ids, s
     return st;
 }
 
+/* The caller's options as this library knows them: those behind the end of an older struct are 0. */
+static asc_status read_options(asc_ctx *ctx, const asc_generate_options *from, asc_generate_options *to) {
+    *to = (asc_generate_options){0};
+    if (from == NULL || from->struct_size < offsetof(asc_generate_options, top_p))
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "generate: options are missing or of no known size");
+    memcpy(to, from, from->struct_size < sizeof *to ? from->struct_size : sizeof *to);
+    if (to->n_top > ASC_MAX_TOP)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "generate: %zu likeliest tokens asked for; at most %d",
+                        to->n_top, ASC_MAX_TOP);
+    return ASC_OK;
+}
+
 asc_status asc_generate(asc_model *m, const int32_t *ids, size_t n, const asc_generate_options *opts,
                         int32_t *out_ids, size_t *out_n) {
     asc_ctx *ctx = m->ctx;
+    asc_generate_options o;
+    asc_finish why = ASC_FINISH_NONE;
     *out_n = 0;
     asc_status st = asc_model_needs_decoder(m, "continue a text");
     if (st == ASC_OK) st = asc_model_check_ids(m, ids, n, "prompt");
+    if (st == ASC_OK) st = read_options(ctx, opts, &o);
     if (st != ASC_OK) return st;
-    if (opts == NULL || opts->struct_size < sizeof *opts || opts->temperature < 0.0 || opts->top_k < 0)
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "generate: options are missing or negative");
-    gen g = {.m = m, .o = opts};
-    st = asc_kept_keys_init(&m->decoder, &g.kept);
+    gen g = {.m = m, .o = &o};
+    if (o.out_finish != NULL) *o.out_finish = ASC_FINISH_NONE;
+    ASC_TRY(asc_stop_text_init(ctx, o.stop, o.n_stop, &g.text));
+    ASC_TRY(asc_sampler_init(ctx, &o, m->decoder.cfg.n_vocab, ids, n, &g.sampler));
+    ASC_TRY(asc_kept_keys_init(&m->decoder, &g.kept));
     g.logits = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)m->decoder.cfg.n_vocab, sizeof *g.logits);
     if (g.logits == NULL) st = ASC_RESOURCE_EXHAUSTED;
-    if (st == ASC_OK && opts->max_tokens > 0) st = loop(&g, ids, n, out_ids, out_n);
+    if (st == ASC_OK && o.max_tokens > 0) st = loop(&g, ids, n, out_ids, out_n, &why);
+    if (o.out_finish != NULL) *o.out_finish = o.max_tokens == 0 ? ASC_FINISH_LENGTH : why;
+done:
     asc_kept_keys_deinit(&g.kept);
+    asc_sampler_deinit(&g.sampler);
+    asc_stop_text_deinit(&g.text);
     asc_free(ctx, g.logits);
     return st;
 }
