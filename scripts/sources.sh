@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lists the source files of one kind, in a stable order, for meson.build. Kinds: inc lib kernel avx2 avx512 amx cli programs test goldens nodetests fuzz example bench.
+# Lists the source files of one kind, in a stable order, for meson.build. Kinds: inc lib kernel avx2 avx512 amx cli programs page test goldens nodetests fuzz example bench.
 # Files of src/backends/cpu/kernels/ hold fast kernels: *_avx2.c, *_avx512.c and *_amx.c are compiled for those instructions.
 set -eu
 cd "$(dirname "$0")/.."
@@ -15,6 +15,7 @@ kernel) find_c src/backends/cpu/kernels '*.c' | grep -v -e '_avx2\.c$' -e '_avx5
 cli) find_c src/cli '*.c' ;;
 test) find_c tests 'test_*.c' ;;
 programs) { find_c src/serve '*.c'; find_c src/shell '*.c'; } ;;
+page) find_c src/serve/page '*' | grep -v README || true ;;
 nets) find_c tests/nets '*.c' | grep -v '/test_' || true ;;
 goldens) find_c tests/goldens '*.c' ;;
 nodetests) find_c tests/onnx 'onnx_*.c' ;;

@@ -1,0 +1,44 @@
+// question.js - from the form to a question. What fields there are, and of which type, the server's tables say: fields
+// carry the key as their name and its type in data-type.
+
+const AS_JSON = new Set(['token ids', 'tokens', 'messages', 'values', 'passages', 'arrays', 'array', 'rules', 'texts', 'index', 'sizes', 'ids']);
+
+// One key's value from what somebody typed; what does not read as its type goes as text, and the server says what is
+// wrong with it.
+function valueOf(type, text) {
+  const t = text.trim();
+  if (type === 'count' || type === 'number' || type === 'bytes' || type === 'whole') return t !== '' && Number.isFinite(Number(t)) ? Number(t) : t;
+  if (AS_JSON.has(type)) {
+    try {
+      return JSON.parse(t);
+    } catch {
+      return text;
+    }
+  }
+  return text;
+}
+
+export function questionOf(form, picture) {
+  const q = {};
+  for (const e of form.elements) {
+    const type = e.dataset?.type;
+    if (!type || e.disabled) continue;
+    if (e.type === 'checkbox') {
+      if (e.checked) q[e.name] = true;
+    } else if (e.type !== 'file' && e.value !== '') {
+      q[e.name] = valueOf(type, e.value);
+    }
+  }
+  const text = form.elements['ask-text'], as = form.elements['ask-as'];
+  if (text && text.value !== '') q[as ? as.value : 'prompt'] = text.value;
+  if (as && as.value !== 'user' && q.system !== undefined && q.question === undefined) delete q.system;
+  if (picture) q.image = picture.base64;
+  return q;
+}
+
+// A short name for a question, for lists and headings.
+export function nameOf(q, picture) {
+  const text = q.prompt ?? q.user ?? q.template ?? (picture ? picture.name : 'the input');
+  const t = String(text).replace(/\s+/gu, ' ').trim();
+  return t.length > 60 ? [...t].slice(0, 59).join('') + '\u2026' : t;
+}
