@@ -95,6 +95,10 @@ ASC_API ASC_MUST_USE asc_status asc_image_to_array(asc_ctx *ctx, const asc_image
 /* What the preset makes of black (and, with 255, white): baselines. byte 0-255, out[3] in R G B order. */
 ASC_API ASC_MUST_USE asc_status asc_image_level(asc_ctx *ctx, const asc_image_prep *prep, int byte,
                                                 float out[3]);
+/* A whole input of that level, for a picture that is width x height when it is prepared (`shown`); freed by
+ * asc_array_free. */
+ASC_API ASC_MUST_USE asc_status asc_image_level_array(asc_ctx *ctx, const asc_image_prep *prep, int64_t width,
+                                                      int64_t height, int byte, asc_array *out);
 
 /* Feature masks: int32 arrays [rows, cols] with ids 0 .. n-1, freed by asc_array_free. */
 

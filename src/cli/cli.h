@@ -5,7 +5,7 @@
 #include "ascribe/builtin.h"
 #include "ascribe/chat.h"
 #include "ascribe/inputs.h"
-#include "ascribe/net_report.h"
+#include "ascribe/net_defaults.h"
 
 /* Exit codes. A stop by Ctrl-C is EXIT_CHECK with the message "stopped". */
 enum { EXIT_DONE = 0, EXIT_CHECK = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_INTERNAL = 4 };
@@ -195,7 +195,8 @@ typedef struct cli_net_args {
     asc_array offsets;
     asc_table table;
     asc_text *labels_file, *names_file;
-    const char **labels, **names;
+    const char **lines, **names; /* of those files */
+    const char *const *labels;   /* the lines, or what the net itself names */
     size_t n_labels, n_names;
     const char *sites[CLI_MAX_PORTS];
     asc_text *command;
@@ -205,8 +206,7 @@ typedef struct cli_net_args {
     char neuron_site[512], target_text[256];
     asc_rule_choice rule;
     char rule_name[32];
-    asc_class_score top[5];
-    size_t n_top;
+    asc_net_look look;
 } cli_net_args;
 int cli_net_inputs(cli *c, cli_net_args *a);                       /* inputs, picture, labels, names */
 int cli_net_request(cli *c, cli_net_args *a, asc_attr_request *q); /* everything else */
@@ -215,9 +215,8 @@ void cli_net_args_free(cli *c, cli_net_args *a);
 
 /* explain_net.c, for commands that explain nets: everything up to the request; free a in any case. */
 int cli_net_open(cli *c, cli_net_args *a, asc_attr_request *q);
-/* Sets a site for methods that cannot take bytes; then scores are to be summed over their last axis. */
+/* Sets a site for methods that cannot take bytes; then scores are to be summed (asc_scores_sum_rows). */
 int cli_net_choose_site(cli *c, cli_net_args *a, asc_attr_request *q, bool *chosen);
-void cli_net_sum_rows(asc_scores *s);
 asc_net_report cli_net_report(const cli *c, const cli_net_args *a, const asc_attr_request *q,
                               const asc_attribution *r);
 

@@ -74,8 +74,8 @@ asc_net_report cli_net_report(const cli *c, const cli_net_args *a, const asc_att
                           .net = a->net,
                           .model_path = c->operand[0],
                           .target_text = a->target_text,
-                          .top = a->top,
-                          .n_top = a->n_top,
+                          .top = a->look.top,
+                          .n_top = a->look.n_top,
                           .command = asc_text_view(a->command).ptr};
     bool at_inputs = q->n_at == 0;
     if (a->picture.rgb != NULL) {
@@ -100,73 +100,20 @@ asc_net_report cli_net_report(const cli *c, const cli_net_args *a, const asc_att
     return rep;
 }
 
-/* Does the value of a site look like what is wanted? For bytes: a row for each byte. For a picture: a map of
- * its own. */
-static int site_fits(cli *c, const cli_net_args *a, const asc_attr_request *q, const char *site, bool bytes,
-                     bool *fits) {
-    asc_array v = {0};
-    const asc_shape *in = &a->inputs[bytes ? 0 : a->picture_input].shape, *s = &v.shape;
-    asc_status st = asc_net_run(a->net, a->inputs, q->n_inputs, &site, 1, &v);
-    if (st != ASC_OK) return cli_error(c, st);
-    *fits = v.elem == ASC_ELEM_F32 || v.elem == ASC_ELEM_F64;
-    if (bytes) {
-        *fits = *fits && s->rank == in->rank + 1;
-        for (int d = 0; *fits && d < in->rank; d++) *fits = s->dims[d] == in->dims[d];
-    } else {
-        *fits = *fits && s->rank == 4 && s->dims[2] > 1 && s->dims[3] > 1;
-    }
-    asc_array_free(c->ctx, &v);
-    return EXIT_DONE;
-}
-
-/* Bytes have no gradient. Methods that need one get the first inner value with one row per byte (its one-hot
- * code, or its look-up): what they say there, summed over each row, is what they say of the byte. Class
- * activation maps of a picture get the last inner value that is a map itself, as the paper takes the last
- * convolution layer. */
 int cli_net_choose_site(cli *c, cli_net_args *a, asc_attr_request *q, bool *chosen) {
-    int method = asc_method_find(q->method);
+    asc_site_choice choice;
+    int64_t picture = a->picture.rgb != NULL ? (int64_t)a->picture_input : -1;
     *chosen = false;
-    if (q->n_at > 0 || method < 0) return EXIT_DONE;
-    asc_method_traits traits = asc_method_traits_at((size_t)method);
-    bool bytes = cli_has(c, OPT_BYTES) && !traits.takes_integers,
-         map = strstr(asc_method_at((size_t)method)->name, "grad-cam") != NULL && a->picture.rgb != NULL;
-    size_t n = 0;
-    if (!bytes && !map) return EXIT_DONE;
-    if (map && q->neuron.value != NULL) return EXIT_DONE;
-    while (asc_net_site(a->net, n) != NULL) n++;
-    for (size_t i = 0; i < n; i++) {
-        const char *site = asc_net_site(a->net, bytes ? i : n - 1 - i);
-        bool fits = false;
-        int rc = site_fits(c, a, q, site, bytes, &fits);
-        if (rc != EXIT_DONE) return rc;
-        if (!fits) continue;
-        a->sites[0] = site;
-        if (traits.needs_site || bytes) {
-            q->at = a->sites;
-            q->n_at = 1;
-        } else {
-            q->neuron.value = site; /* guided-grad-cam: scores of the input, by way of a layer */
-        }
-        *chosen = bytes;
-        return EXIT_DONE;
+    asc_status st = asc_net_choose_site(a->net, q, cli_has(c, OPT_BYTES), picture, &choice);
+    if (st != ASC_OK) return cli_error(c, st);
+    if (choice.through != NULL) q->neuron.value = choice.through;
+    if (choice.at != NULL) {
+        a->sites[0] = choice.at;
+        q->at = a->sites;
+        q->n_at = 1;
     }
-    return EXIT_DONE; /* the library's own message says what to do */
-}
-
-/* Sums scores over the last axis, in place. */
-void cli_net_sum_rows(asc_scores *s) {
-    int64_t width = s->shape.dims[s->shape.rank - 1], rows = 1;
-    s->shape.rank--;
-    for (int d = 0; d < s->shape.rank; d++) rows *= s->shape.dims[d];
-    for (int64_t i = 0; i < rows; i++) {
-        double sum = 0.0, error = 0.0;
-        for (int64_t k = 0; k < width; k++) {
-            sum += s->data[i * width + k];
-            if (s->error != NULL) error += s->error[i * width + k];
-        }
-        s->data[i] = sum;
-        if (s->error != NULL) s->error[i] = error;
-    }
+    *chosen = choice.sum_rows;
+    return EXIT_DONE;
 }
 
 int cli_net_open(cli *c, cli_net_args *a, asc_attr_request *q) {
@@ -197,7 +144,7 @@ int cli_explain_net(cli *c) {
     if (rc == EXIT_DONE && (st = asc_attribute(a.net, &q, &r)) != ASC_OK) rc = cli_error(c, st);
     if (rc == EXIT_DONE && !q.dry_run) cli_note_levels(c);
     if (rc == EXIT_DONE) {
-        if (chosen && !q.dry_run) cli_net_sum_rows(&r->scores[0]);
+        if (chosen && !q.dry_run) asc_scores_sum_rows(&r->scores[0]);
         asc_net_report rep = cli_net_report(c, &a, &q, r);
         rc = write_all(c, &rep);
     }

@@ -52,101 +52,29 @@ static int read_lines(cli *c, const char *path, asc_text **file, const char ***o
     return EXIT_DONE;
 }
 
-/* The names of the classes that the model's folder has, as if they were lines of a file. */
-static int own_labels(cli *c, cli_net_args *a) {
-    size_t n = 0, bytes = 1;
-    for (; asc_net_label(a->net, n) != NULL; n++) bytes += strlen(asc_net_label(a->net, n)) + 1;
-    if (n == 0) return EXIT_DONE;
-    char *copy = malloc(bytes);
-    a->labels = calloc(n, sizeof *a->labels);
-    if (copy == NULL || a->labels == NULL) {
-        free(copy);
-        free(a->labels);
-        a->labels = NULL;
-        return cli_error(c, ASC_RESOURCE_EXHAUSTED);
-    }
-    for (size_t i = 0; i < n; i++) { /* the first name starts the block: freeing it frees all */
-        size_t len = strlen(asc_net_label(a->net, i)) + 1;
-        a->labels[i] = memcpy(copy, asc_net_label(a->net, i), len);
-        copy += len;
-    }
-    a->n_labels = n;
-    return EXIT_DONE;
-}
-
-/* "224" or "224x160" -> width and height; one number: *height = 0. */
-static int read_size(cli *c, cli_option_id o, int64_t *width, int64_t *height) {
+/* "224" or "224x160" -> width and height; one number: height = 0. */
+static int read_size(cli *c, cli_option_id o, int64_t size[2]) {
     char *end;
     const char *s = c->value[o];
-    *width = *height = 0;
     if (s == NULL) return EXIT_DONE;
-    *width = strtoll(s, &end, 10);
-    if (*end == 'x') *height = strtoll(end + 1, &end, 10);
-    if (*end != '\0' || *width < 1 || *height < 0 || *width > ASC_IMAGE_MAX_SIDE ||
-        *height > ASC_IMAGE_MAX_SIDE)
+    size[0] = strtoll(s, &end, 10);
+    if (*end == 'x') size[1] = strtoll(end + 1, &end, 10);
+    if (*end != '\0' || size[0] < 1 || size[1] < 0 || size[0] > ASC_IMAGE_MAX_SIDE ||
+        size[1] > ASC_IMAGE_MAX_SIDE)
         return cli_usage("--%s is a size as 224 or 224x160, not '%.60s'", cli_options[o].name, s);
     return EXIT_DONE;
 }
 
-/* As the folder of the model says, unless an option speaks of it. */
-static bool prepared_by_folder(const cli *c, cli_net_args *a) {
-    static const cli_option_id own[] = {OPT_RESIZE, OPT_CROP, OPT_NORMALISE, OPT_CHANNELS};
-    const asc_image_prep *prep = asc_net_image_prep(a->net);
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        if (cli_has(c, own[i])) return false;
-    }
-    if (prep != NULL) a->prep = *prep;
-    return prep != NULL;
-}
-
-static int prepare_picture(cli *c, cli_net_args *a, const asc_port *p) {
-    asc_image_prep *prep = &a->prep;
-    int64_t w, h;
-    if (prepared_by_folder(c, a)) return EXIT_DONE;
-    *prep = (asc_image_prep){.struct_size = sizeof *prep, .filter = ASC_FILTER_BICUBIC};
-    int64_t channels = p->shape.dims[1], rows = p->shape.dims[2], cols = p->shape.dims[3];
-    if (p->shape.rank != 4)
-        return cli_usage("input '%.60s' is no picture: it has %d dimensions", p->name, p->shape.rank);
-    prep->nhwc = channels != 3 && channels != 1 && (cols == 3 || cols == 1);
-    if (prep->nhwc) {
-        rows = p->shape.dims[1];
-        channels = p->shape.dims[3];
-        cols = p->shape.dims[2];
-    }
-    prep->normalise = c->value[OPT_NORMALISE] != NULL ? c->value[OPT_NORMALISE] : "imagenet";
-    prep->grey = channels == 1;
-    if (cli_has(c, OPT_CHANNELS)) {
-        prep->bgr = strcmp(c->value[OPT_CHANNELS], "bgr") == 0;
-        prep->grey = strcmp(c->value[OPT_CHANNELS], "grey") == 0;
-    }
-    int rc = read_size(c, OPT_RESIZE, &w, &h);
-    if (rc != EXIT_DONE) return rc;
-    if (cli_has(c, OPT_RESIZE) && h == 0) prep->resize_short = w;
-    if (cli_has(c, OPT_RESIZE) && h > 0) {
-        prep->width = w;
-        prep->height = h;
-    }
-    if (!cli_has(c, OPT_RESIZE) && !cli_has(c, OPT_CROP) && rows > 0 && cols > 0) { /* what the net wants */
-        prep->width = cols;
-        prep->height = rows;
-    }
-    rc = read_size(c, OPT_CROP, &w, &h);
-    prep->crop_width = w;
-    prep->crop_height = h > 0 ? h : w;
-    return rc;
-}
-
 static int read_picture(cli *c, cli_net_args *a) {
     asc_image whole = {0};
-    size_t i = 0;
-    for (; i < asc_net_n_inputs(a->net); i++) {
-        if (asc_net_input(a->net, i).shape.rank == 4) break;
-    }
-    if (i == asc_net_n_inputs(a->net))
-        return cli_usage("the net has no input that is a picture (4 dimensions)");
-    asc_port p = asc_net_input(a->net, i);
-    int rc = prepare_picture(c, a, &p);
+    asc_picture_words words = {.normalise = c->value[OPT_NORMALISE], .channels = c->value[OPT_CHANNELS]};
+    int64_t i = asc_net_picture_input(a->net);
+    if (i < 0) return cli_usage("the net has no input that is a picture (4 dimensions)");
+    int rc = read_size(c, OPT_RESIZE, words.resize);
+    if (rc == EXIT_DONE) rc = read_size(c, OPT_CROP, words.crop);
     if (rc != EXIT_DONE) return rc;
+    a->picture_input = (size_t)i;
+    a->prep = asc_net_picture_prep(a->net, a->picture_input, &words);
     asc_status st = asc_image_read(c->ctx, c->value[OPT_IMAGE], &whole);
     if (st == ASC_OK) st = asc_image_to_array(c->ctx, &whole, &a->prep, &a->inputs[i], &a->picture);
     if (st == ASC_OK && whole.note[0] != '\0' && !cli_has(c, OPT_QUIET)) {
@@ -154,14 +82,11 @@ static int read_picture(cli *c, cli_net_args *a) {
         fprintf(stderr, "ascribe: '%s': %s\n", c->value[OPT_IMAGE], whole.note);
     }
     asc_image_free(c->ctx, &whole);
-    a->picture_input = i;
     return st == ASC_OK ? EXIT_DONE : cli_error(c, st);
 }
 
 static int read_bytes(cli *c, cli_net_args *a) {
-    const char *as = c->value[OPT_BYTES_AS];
-    asc_port p = asc_net_input(a->net, 0);
-    if (as == NULL) as = p.shape.rank == 2 && p.shape.dims[1] == 2048 ? "magika" : "raw";
+    const char *as = cli_has(c, OPT_BYTES_AS) ? c->value[OPT_BYTES_AS] : asc_net_bytes_preset(a->net);
     asc_status st = asc_text_create(c->ctx, &a->bytes_file);
     if (st == ASC_OK) st = asc_text_read(a->bytes_file, c->value[OPT_BYTES], MOST_BYTES);
     if (st != ASC_OK) return cli_error(c, st);
@@ -220,10 +145,12 @@ int cli_net_inputs(cli *c, cli_net_args *a) {
             rc = cli_usage("no value for input '%.60s': give --image, --bytes or --input %.60s=FILE",
                            asc_net_input(a->net, i).name, asc_net_input(a->net, i).name);
     }
-    if (rc == EXIT_DONE && cli_has(c, OPT_LABELS))
-        rc = read_lines(c, c->value[OPT_LABELS], &a->labels_file, &a->labels, &a->n_labels);
-    else if (rc == EXIT_DONE)
-        rc = own_labels(c, a);
+    if (rc == EXIT_DONE && cli_has(c, OPT_LABELS)) {
+        rc = read_lines(c, c->value[OPT_LABELS], &a->labels_file, &a->lines, &a->n_labels);
+        a->labels = a->lines;
+    } else {
+        a->labels = asc_net_labels(a->net, &a->n_labels);
+    }
     if (rc == EXIT_DONE && cli_has(c, OPT_FEATURE_NAMES))
         rc = read_lines(c, c->value[OPT_FEATURE_NAMES], &a->names_file, &a->names, &a->n_names);
     return rc;
@@ -247,7 +174,7 @@ void cli_net_args_free(cli *c, cli_net_args *a) {
     asc_table_free(c->ctx, &a->table);
     asc_text_destroy(a->bytes_file);
     asc_text_destroy(a->command);
-    free_lines(a->labels, a->labels_file);
+    free_lines(a->lines, a->labels_file);
     free_lines(a->names, a->names_file);
     asc_net_close(a->net);
 }

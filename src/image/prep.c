@@ -146,3 +146,19 @@ done:
     asc_image_free(ctx, &cut);
     return st;
 }
+
+asc_status asc_image_level_array(asc_ctx *ctx, const asc_image_prep *prep, int64_t width, int64_t height,
+                                 int byte, asc_array *out) {
+    asc_image flat = {0};
+    asc_image_prep same = *prep;
+    same.resize_short = same.width = same.height = same.crop_width = same.crop_height = 0;
+    *out = (asc_array){0};
+    if (byte < 0 || byte > 255) return ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "%d is no byte of a picture", byte);
+    asc_status st = asc_image_create(ctx, width, height, &flat);
+    if (st == ASC_OK) {
+        memset(flat.rgb, byte, (size_t)(width * height * 3));
+        st = asc_image_to_array(ctx, &flat, &same, out, NULL);
+    }
+    asc_image_free(ctx, &flat);
+    return st;
+}
