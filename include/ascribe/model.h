@@ -6,7 +6,7 @@
 #ifndef ASCRIBE_MODEL_H
 #define ASCRIBE_MODEL_H
 
-#include "ascribe/tensor.h"
+#include "ascribe/array.h"
 #include "ascribe/tokens.h"
 
 #ifdef __cplusplus
@@ -72,6 +72,46 @@ ASC_API bool asc_model_site(const asc_model *m, size_t i, char *out, size_t out_
  * DATA_LOSS (weights hold NaN or infinity, the tensor is named), CANCELLED. */
 ASC_API ASC_MUST_USE asc_status asc_model_logits(asc_model *m, const int32_t *ids, size_t n, size_t n_rows,
                                                  float *out);
+
+/* ---- inner values: one run in which they are read and replaced ---- */
+
+/* Puts values in the place of a site's, for the rest of the run. */
+typedef struct asc_site_patch {
+    const char *site;     /* as asc_model_site names it */
+    asc_array values;     /* floats [n tokens, width of the site], or [n_tokens, width] */
+    const size_t *tokens; /* which tokens' values are replaced, counted from 0; NULL = all of them */
+    size_t n_tokens;
+} asc_site_patch;
+
+typedef enum asc_run_head {
+    ASC_RUN_NOTHING,
+    ASC_RUN_LOGITS,   /* language models: [n_rows, n_vocab] */
+    ASC_RUN_CLASSES,  /* classifiers: [classes]; token classifiers: [n, classes] */
+    ASC_RUN_EMBEDDING /* text encoders: [width] */
+} asc_run_head;
+
+/* Zero-initialise, then set struct_size. Everything is borrowed for the length of the call. */
+typedef struct asc_model_run_options {
+    size_t struct_size;
+    const int32_t *ids;
+    size_t n;
+    const int32_t *types;    /* encoders: token types; NULL = all 0 */
+    const char *const *read; /* sites; what is read at a replaced site is what was put there */
+    size_t n_read;
+    const asc_site_patch *patches; /* at most one whole one, or several about other tokens, for each site */
+    size_t n_patches;
+    asc_run_head head;
+    size_t n_rows; /* logits after so many last tokens; 0 = 1 */
+} asc_model_run_options;
+
+/* Runs a model once. out_values[i] receives the value at read[i], [n, width] ([width] of an encoder's
+ * "pooled"), *out_head what the head gives (may be NULL with ASC_RUN_NOTHING): float32 (float64 on the
+ * reference device) arrays that asc_array_free frees. No token is added. Errors: NOT_FOUND (a site, by name),
+ * INVALID_ARGUMENT (a patch of another size, the size it should have is named), OUT_OF_RANGE,
+ * FAILED_PRECONDITION (a site that this model never comes to, a head that it does not have), those of
+ * asc_model_logits. */
+ASC_API ASC_MUST_USE asc_status asc_model_run(asc_model *m, const asc_model_run_options *opts,
+                                              asc_array *out_values, asc_array *out_head);
 
 /* ---- text encoders ---- */
 

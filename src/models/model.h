@@ -45,6 +45,10 @@ asc_tensor *asc_model_table(const asc_model *m);
 asc_tensor *asc_model_embed(asc_model *m, const int32_t *ids, int64_t b, int64_t t);
 /* FAILED_PRECONDITION with "it cannot WHAT" for encoders. */
 asc_status asc_model_needs_decoder(const asc_model *m, const char *what);
+/* FAILED_PRECONDITION for language models. */
+asc_status asc_model_needs_encoder(const asc_model *m);
+/* Token types of an encoder: OUT_OF_RANGE names the place; NULL is accepted. */
+ASC_MUST_USE asc_status asc_model_check_types(asc_model *m, const int32_t *types, size_t n);
 /* A class by name, whatever its case, or number; NOT_FOUND lists the names. */
 ASC_MUST_USE asc_status asc_model_find_class(const asc_model *m, asc_view name, int32_t *out);
 asc_status asc_model_need_classes(const asc_model *m);

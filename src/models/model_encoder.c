@@ -29,7 +29,7 @@ asc_status asc_model_needs_decoder(const asc_model *m, const char *what) {
     return asc_hint(m->ctx, "ascribe explain --text TEXT works on encoders; language models continue texts");
 }
 
-static asc_status needs_encoder(const asc_model *m) {
+asc_status asc_model_needs_encoder(const asc_model *m) {
     if (m->kind == ASC_MODEL_ENCODER) return ASC_OK;
     ASC_FAIL(m->ctx, ASC_FAILED_PRECONDITION, "'%s' is a language model (%s), no text encoder", m->path,
              m->info.architecture);
@@ -101,15 +101,19 @@ static asc_tensor *hidden_of(asc_model *m, const int32_t *ids, const int32_t *ty
     return asc_encoder_hidden(m->encoder, &run);
 }
 
-static asc_status check(asc_model *m, const int32_t *ids, const int32_t *types, size_t n) {
-    asc_status st = needs_encoder(m);
-    if (st == ASC_OK) st = asc_model_check_ids(m, ids, n, "text");
-    for (size_t i = 0; st == ASC_OK && types != NULL && i < n; i++) {
+asc_status asc_model_check_types(asc_model *m, const int32_t *types, size_t n) {
+    for (size_t i = 0; types != NULL && i < n; i++) {
         if (types[i] == 0 || (types[i] > 0 && types[i] < m->encoder->cfg.n_types)) continue;
-        st = ASC_FAIL(m->ctx, ASC_OUT_OF_RANGE, "token type %d at place %zu; the model has %lld", types[i], i,
-                      (long long)m->encoder->cfg.n_types);
+        return ASC_FAIL(m->ctx, ASC_OUT_OF_RANGE, "token type %d at place %zu; the model has %lld", types[i],
+                        i, (long long)m->encoder->cfg.n_types);
     }
-    return st;
+    return ASC_OK;
+}
+
+static asc_status check(asc_model *m, const int32_t *ids, const int32_t *types, size_t n) {
+    asc_status st = asc_model_needs_encoder(m);
+    if (st == ASC_OK) st = asc_model_check_ids(m, ids, n, "text");
+    return st == ASC_OK ? asc_model_check_types(m, types, n) : st;
 }
 
 asc_status asc_model_classify(asc_model *m, const int32_t *ids, const int32_t *types, size_t n, float *out) {
