@@ -10,7 +10,7 @@ build) scripts/install-deps.sh ;;
 *) scripts/install-deps.sh --full ;;
 esac
 
-list=$(for kind in inc lib kernel avx2 avx512 amx cli programs test goldens fuzz example bench; do scripts/sources.sh "$kind"; done)
+list=$(for kind in inc lib kernel avx2 avx512 amx cli programs test goldens fuzz example bench python; do scripts/sources.sh "$kind"; done)
 prefix=${PREFIX:-/usr/local}
 if [ ! -f "$dir/build.ninja" ]; then
     rm -rf "$dir"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lists the source files of one kind, in a stable order, for meson.build. Kinds: inc lib kernel avx2 avx512 amx cli programs page test goldens nodetests fuzz example bench.
+# Lists the source files of one kind, in a stable order, for meson.build. Kinds: inc lib kernel avx2 avx512 amx cli programs page test goldens nodetests fuzz example bench python.
 # Files of src/backends/cpu/kernels/ hold fast kernels: *_avx2.c, *_avx512.c and *_amx.c are compiled for those instructions.
 set -eu
 cd "$(dirname "$0")/.."
@@ -22,5 +22,6 @@ nodetests) find_c tests/onnx 'onnx_*.c' ;;
 fuzz) find_c tests/fuzz 'fuzz_*.c' ;;
 example) find_c examples '*.c' ;;
 bench) find_c bench '*.c' ;;
+python) find_c bindings/python/src '*.c' ;;
 *) echo "usage: sources.sh KIND" >&2; exit 2 ;;
 esac

@@ -1,0 +1,188 @@
+/* py_model.c - language models and text encoders run forwards: next tokens, inner values read and replaced,
+ * classes, embeddings. */
+#include "pyasc.h"
+#include <string.h>
+
+/* ---- continuing a text ---- */
+
+typedef struct telling {
+    pyasc_ctx *x;
+    PyObject *on_token; /* NULL = nobody listens */
+} telling;
+
+static bool tell(void *self, int32_t id, double logprob) {
+    telling *t = self;
+    if (t->on_token == NULL) return true;
+    pyasc_callback_begin(t->x);
+    PyObject *r = PyObject_CallFunction(t->on_token, "id", id, logprob);
+    bool ok = r != NULL && r != Py_False;
+    Py_XDECREF(r);
+    return pyasc_callback_end(t->x, ok);
+}
+
+/* generate(ids, max_tokens, temperature, top_k, seed, ignore_eos, on_token) -> list of ids */
+PyObject *pyasc_subject_generate(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static const char *const names[] = {"ids",  "max_tokens", "temperature", "top_k",
+                                        "seed", "ignore_eos", "on_token",    NULL};
+    pyasc_subject *s = (pyasc_subject *)self;
+    PyObject *list, *on_token = Py_None, *result = NULL;
+    asc_generate_options o = {.struct_size = sizeof o};
+    Py_ssize_t max_tokens = 0;
+    unsigned long long seed = 0;
+    int ignore_eos = 0;
+    int32_t *ids = NULL, *out = NULL;
+    size_t n, n_out = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "On|diKpO", (char **)names, &list, &max_tokens,
+                                     &o.temperature, &o.top_k, &seed, &ignore_eos, &on_token))
+        return NULL;
+    if (max_tokens < 1 || max_tokens > 1 << 24)
+        return pyasc_error(ASC_OUT_OF_RANGE, "", "max_tokens is %zd; it counts from 1 to %d", max_tokens,
+                           1 << 24);
+    asc_model *m = pyasc_model_of(s, "continue a text");
+    if (m == NULL || pyasc_ids_in(list, "ids", &ids, &n) != 0) return NULL;
+    telling t = {.x = s->x, .on_token = on_token == Py_None ? NULL : on_token};
+    o.max_tokens = (size_t)max_tokens;
+    o.seed = seed;
+    o.ignore_eos = ignore_eos != 0;
+    o.on_token = tell;
+    o.self = &t;
+    out = PyMem_Calloc((size_t)max_tokens, sizeof *out);
+    if (out == NULL) {
+        PyErr_NoMemory();
+    } else if (pyasc_subject_enter(s, NULL) == 0) {
+        asc_status st = asc_generate(m, ids, n, &o, out, &n_out);
+        if (pyasc_leave(s->x, st) == 0) result = PyList_New((Py_ssize_t)n_out);
+    }
+    for (size_t i = 0; result != NULL && i < n_out; i++)
+        PyList_SetItem(result, (Py_ssize_t)i, PyLong_FromLong(out[i]));
+    PyMem_Free(ids);
+    PyMem_Free(out);
+    return result;
+}
+
+/* ---- one run, inner values read and replaced ---- */
+
+typedef struct run_args {
+    int32_t *ids, *types;
+    const char **read;
+    asc_site_patch *patches;
+    pyasc_in *in;
+    size_t **tokens; /* of each patch */
+    asc_array *values, head;
+    asc_model_run_options o;
+    size_t n_in; /* patches taken */
+} run_args;
+
+static void run_args_free(run_args *r) {
+    for (size_t i = 0; i < r->n_in; i++) pyasc_array_done(&r->in[i]);
+    for (size_t i = 0; r->tokens != NULL && i < r->o.n_patches; i++) PyMem_Free(r->tokens[i]);
+    PyMem_Free(r->ids);
+    PyMem_Free(r->types);
+    PyMem_Free(r->read);
+    PyMem_Free(r->patches);
+    PyMem_Free(r->in);
+    PyMem_Free(r->tokens);
+    PyMem_Free(r->values);
+}
+
+/* (site, values, tokens or None) */
+static int take_patch(run_args *r, size_t i, PyObject *item) {
+    PyObject *values, *tokens;
+    asc_site_patch *p = &r->patches[i];
+    if (!PyArg_ParseTuple(item, "sOO", &p->site, &values, &tokens)) return -1;
+    if (pyasc_array_in(values, p->site, &r->in[i]) != 0) return -1;
+    r->n_in++;
+    p->values = r->in[i].a;
+    if (tokens == Py_None) return 0;
+    int32_t *list;
+    if (pyasc_ids_in(tokens, "tokens", &list, &p->n_tokens) != 0) return -1;
+    r->tokens[i] = PyMem_Calloc(p->n_tokens + 1, sizeof(size_t));
+    for (size_t k = 0; r->tokens[i] != NULL && k < p->n_tokens; k++) r->tokens[i][k] = (size_t)list[k];
+    PyMem_Free(list);
+    p->tokens = r->tokens[i];
+    if (p->tokens != NULL) return 0;
+    PyErr_NoMemory();
+    return -1;
+}
+
+static int take_run(run_args *r, PyObject *ids, PyObject *types, PyObject *read, PyObject *patches) {
+    size_t n_types = 0;
+    if (pyasc_ids_in(ids, "ids", &r->ids, &r->o.n) != 0) return -1;
+    if (types != Py_None && pyasc_ids_in(types, "types", &r->types, &n_types) != 0) return -1;
+    if (types != Py_None && n_types != r->o.n) {
+        pyasc_error(ASC_INVALID_ARGUMENT, "", "%zu types for %zu tokens", n_types, r->o.n);
+        return -1;
+    }
+    Py_ssize_t n_read = PyList_Size(read), n_patches = PyList_Size(patches);
+    if (n_read < 0 || n_patches < 0) return -1;
+    r->o.n_patches = (size_t)n_patches;
+    r->read = PyMem_Calloc((size_t)n_read + 1, sizeof *r->read);
+    r->values = PyMem_Calloc((size_t)n_read + 1, sizeof *r->values);
+    r->patches = PyMem_Calloc((size_t)n_patches + 1, sizeof *r->patches);
+    r->in = PyMem_Calloc((size_t)n_patches + 1, sizeof *r->in);
+    r->tokens = PyMem_Calloc((size_t)n_patches + 1, sizeof *r->tokens);
+    if (r->read == NULL || r->values == NULL || r->patches == NULL || r->in == NULL || r->tokens == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n_read; i++) {
+        r->read[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(read, i), NULL);
+        if (r->read[i] == NULL) return -1;
+    }
+    r->o.n_read = (size_t)n_read;
+    for (Py_ssize_t i = 0; i < n_patches; i++) {
+        if (take_patch(r, (size_t)i, PyList_GetItem(patches, i)) != 0) return -1;
+    }
+    r->o.struct_size = sizeof r->o;
+    r->o.ids = r->ids;
+    r->o.types = r->types;
+    r->o.read = r->read;
+    r->o.patches = r->patches;
+    return 0;
+}
+
+static PyObject *run_result(pyasc_subject *s, run_args *r) {
+    PyObject *list = PyList_New(0), *head = Py_NewRef(Py_None);
+    for (size_t i = 0; i < r->o.n_read; i++) { /* each is taken, also after a failure */
+        PyObject *a = pyasc_array_take(s->x, &r->values[i]);
+        if (a == NULL || (list != NULL && PyList_Append(list, a) != 0)) Py_CLEAR(list);
+        Py_XDECREF(a);
+    }
+    if (r->o.head != ASC_RUN_NOTHING) {
+        Py_DECREF(head);
+        head = pyasc_array_take(s->x, &r->head);
+    }
+    if (list != NULL && head != NULL) return Py_BuildValue("(NN)", list, head);
+    Py_XDECREF(list);
+    Py_XDECREF(head);
+    return NULL;
+}
+
+/* run_model(ids, types, read, patches, head, rows) -> (list of Array, Array or None); patches are tuples
+ * (site, values, tokens or None); head is "", "logits", "classes" or "embedding". */
+PyObject *pyasc_subject_run_model(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static const char *const names[] = {"ids", "types", "read", "patches", "head", "rows", NULL};
+    static const char *const heads[] = {"", "logits", "classes", "embedding"};
+    pyasc_subject *s = (pyasc_subject *)self;
+    PyObject *ids, *types, *read, *patches, *result = NULL;
+    const char *head = "";
+    Py_ssize_t rows = 0;
+    run_args r = {0};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO|sn", (char **)names, &ids, &types, &read, &patches,
+                                     &head, &rows))
+        return NULL;
+    int kind = -1;
+    for (int i = 0; i < 4; i++) kind = strcmp(heads[i], head) == 0 ? i : kind;
+    if (kind < 0 || rows < 0)
+        return pyasc_error(ASC_INVALID_ARGUMENT, "", "head '%s', %zd rows: no such thing", head, rows);
+    asc_model *m = pyasc_model_of(s, "be run on text");
+    if (m != NULL && take_run(&r, ids, types, read, patches) == 0) {
+        r.o.head = (asc_run_head)kind;
+        r.o.n_rows = (size_t)rows;
+        if (pyasc_subject_enter(s, NULL) == 0 &&
+            pyasc_leave(s->x, asc_model_run(m, &r.o, r.values, &r.head)) == 0)
+            result = run_result(s, &r);
+    }
+    run_args_free(&r);
+    return result;
+}
