@@ -62,6 +62,44 @@ typedef struct asc_document {
 ASC_API ASC_MUST_USE asc_status asc_document_parse(asc_ctx *ctx, asc_view json, asc_document *out);
 ASC_API void asc_document_free(asc_ctx *ctx, asc_document *d);
 
+/* ---- prompts put together ---- */
+
+/* A passage that the answer may rest on. */
+typedef struct asc_passage {
+    asc_view text;  /* line breaks at its end do not count */
+    asc_view label; /* name in reports; {NULL,0} = "passage N", from 1 */
+} asc_passage;
+
+/* What a prompt is made of. Zero-initialise, set struct_size; views with ptr NULL are absent. Exactly one of
+ * prompt, template_text and passages. All borrowed, and used only during the call. */
+typedef struct asc_prompt_parts {
+    size_t struct_size;
+    asc_view prompt;
+    asc_view template_text;
+    const asc_template_value *values; /* of the template; names and baselines are borrowed for longer */
+    size_t n_values;
+    const asc_passage *passages; /* joined by empty lines */
+    size_t n_passages;
+    bool plain; /* passages are no features by themselves: the request's features look inside them */
+    /* Put behind the prompt with an empty line between. A model with a chat template gets one user message of
+     * the two; one without gets "Question: ... Answer:". */
+    asc_view question;
+    asc_view system;        /* a message before it; needs a chat template */
+    const asc_view *freeze; /* every place of the prompt that reads so is no feature and stays */
+    size_t n_freeze;
+} asc_prompt_parts;
+
+typedef struct asc_joined_prompt asc_joined_prompt;
+
+/* Puts it together and points req at it: prompt or messages, slots and features = slot where there are some,
+ * frozen; all else of req stays. What req then borrows lives in *out, until asc_joined_prompt_free; names and
+ * baselines of values stay the caller's. A template without placeholders has no slots. Errors: NOT_FOUND
+ * ("freeze: ..." that reads as nothing does), FAILED_PRECONDITION ("system ..." without a chat template),
+ * those of asc_template_fill, RESOURCE_EXHAUSTED. *out is NULL on failure. */
+ASC_API ASC_MUST_USE asc_status asc_prompt_join(asc_model *m, const asc_prompt_parts *parts, asc_request *req,
+                                                asc_joined_prompt **out);
+ASC_API void asc_joined_prompt_free(asc_joined_prompt *p); /* NULL is accepted */
+
 #ifdef __cplusplus
 }
 #endif

@@ -47,10 +47,10 @@ struct asc_question {
     const asc_json *values[ASC_N_KEYS]; /* NULL: not given (or null) */
     const asc_named_array *arrays;
     size_t n_arrays;
-    asc_request request;            /* prompts */
-    asc_attr_request attr;          /* nets */
-    struct asc_prompt_parts *parts; /* ask_prompt.c */
-    asc_ask_net *of_net;            /* ask_net.c */
+    asc_request request;              /* prompts */
+    asc_attr_request attr;            /* nets */
+    struct asc_prompt_memory *prompt; /* ask_prompt.h */
+    asc_ask_net *of_net;              /* ask_net.c */
 };
 
 struct asc_answer {
@@ -100,6 +100,8 @@ asc_status asc_ask_wrong(asc_question *q, asc_key_id id, const asc_json *v, cons
 asc_status asc_ask_refuse(asc_question *q, const char *fmt, ...) ASC_PRINTF(2, 3);
 /* INVALID_ARGUMENT unless at most one of these keys is given. */
 ASC_MUST_USE asc_status asc_ask_one_of(asc_question *q, const asc_key_id *ids, size_t n, const char *what);
+/* The method by its own name; unknown ones are refused with the nearest. *out stays when none is given. */
+ASC_MUST_USE asc_status asc_ask_method(asc_question *q, const char **out);
 /* Memory of the question: zeroed. NULL with the error recorded. */
 void *asc_ask_alloc(asc_question *q, size_t n, size_t size);
 

@@ -63,6 +63,8 @@ asc_status asc_question_parse(asc_subject *s, asc_view json, const asc_named_arr
     q->net = s->net;
     q->arrays = arrays;
     q->n_arrays = n_arrays;
+    q->request.struct_size = sizeof q->request;
+    q->attr.struct_size = sizeof q->attr;
     asc_arena_init(&q->arena, s->ctx, ASC_MEM_GENERAL);
     asc_status st = read_keys(q, json);
     if (st == ASC_OK) st = q->kind == ASC_SUBJECT_NET ? asc_ask_net_parse(q) : asc_ask_prompt_parse(q);

@@ -1,7 +1,5 @@
 /* template_values.c - values of a template, and documents, from JSON. */
-#include "ascribe/template.h"
-#include "alloc.h"
-#include "json.h"
+#include "template_json.h"
 #include "view.h"
 
 static asc_status wrong(asc_ctx *ctx, size_t i, asc_view name, const char *what) {
@@ -60,7 +58,8 @@ done:
     return st;
 }
 
-static asc_status read_all(asc_ctx *ctx, const asc_json *root, asc_arena *a, asc_template_values *out) {
+asc_status asc_template_values_read(asc_ctx *ctx, const asc_json *root, asc_arena *a,
+                                    asc_template_values *out) {
     asc_status st = ASC_OK;
     bool list = asc_json_typeof(root) == ASC_JSON_ARRAY;
     if (!list && asc_json_typeof(root) != ASC_JSON_OBJECT) {
@@ -96,7 +95,7 @@ asc_status asc_template_values_parse(asc_ctx *ctx, asc_view json, asc_template_v
     if (a == NULL) return ASC_RESOURCE_EXHAUSTED;
     asc_arena_init(a, ctx, ASC_MEM_GENERAL);
     asc_status st = asc_json_parse(ctx, json.ptr, json.len, &root);
-    if (st == ASC_OK) st = read_all(ctx, root, a, out);
+    if (st == ASC_OK) st = asc_template_values_read(ctx, root, a, out);
     asc_json_free(root);
     out->memory = a;
     if (st != ASC_OK) asc_template_values_free(ctx, out);
@@ -109,27 +108,34 @@ void asc_template_values_free(asc_ctx *ctx, asc_template_values *v) {
     *v = (asc_template_values){0};
 }
 
-asc_status asc_document_parse(asc_ctx *ctx, asc_view json, asc_document *out) {
+asc_status asc_document_read(asc_ctx *ctx, const asc_json *j, asc_document *out) {
     static const char *const names[] = {"label", "title", "id"};
-    asc_json *root = NULL;
+    const asc_json *text = j, *label = NULL;
     *out = (asc_document){0};
-    asc_status st = asc_json_parse(ctx, json.ptr, json.len, &root);
-    const asc_json *text = root, *label = NULL;
-    if (st != ASC_OK) return st;
-    if (asc_json_typeof(root) == ASC_JSON_OBJECT) {
-        text = asc_json_get(root, "text");
+    if (asc_json_typeof(j) == ASC_JSON_OBJECT) {
+        text = asc_json_get(j, "text");
         for (size_t i = 0; label == NULL && i < sizeof names / sizeof *names; i++)
-            label = asc_json_get(root, names[i]);
+            label = asc_json_get(j, names[i]);
     }
-    out->memory = root;
     if (asc_json_typeof(text) != ASC_JSON_STRING || asc_json_str(text).len == 0) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "a document whose \"text\" is no string, or empty");
-        asc_document_free(ctx, out);
         return asc_hint(ctx, "write {\"text\": \"...\", \"label\": \"...\"} or a string");
     }
     out->text = asc_json_str(text);
     if (asc_json_typeof(label) == ASC_JSON_STRING) out->label = asc_json_str(label);
     return ASC_OK;
+}
+
+asc_status asc_document_parse(asc_ctx *ctx, asc_view json, asc_document *out) {
+    asc_json *root = NULL;
+    *out = (asc_document){0};
+    asc_status st = asc_json_parse(ctx, json.ptr, json.len, &root);
+    if (st == ASC_OK) st = asc_document_read(ctx, root, out);
+    if (st == ASC_OK)
+        out->memory = root;
+    else
+        asc_json_free(root);
+    return st;
 }
 
 void asc_document_free(asc_ctx *ctx, asc_document *d) {

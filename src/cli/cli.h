@@ -160,7 +160,7 @@ typedef struct cli_explain_args {
 /* feature_args.c: options that make no sense together; then, with the model open, slots, frozen parts,
  * skipped tokens and the question, into the request. */
 int cli_features_check(const cli *c);
-int cli_features_read(cli *c, cli_explain_args *j, const asc_model *m);
+int cli_features_read(cli *c, cli_explain_args *j, asc_model *m);
 void cli_features_free(cli *c, cli_features *f);
 int cli_check_method(const char *name);   /* NULL is fine; EXIT_USAGE for an unknown one */
 int cli_refuse_net_options(const cli *c); /* that mean nothing for prompts */

@@ -1,29 +1,23 @@
 /* feature_args.c - the options that say what of a prompt counts as features: templates, documents, what is
- * frozen or skipped; and the question put behind a document. Offsets are those of the text made here; in a
- * conversation, of all messages' contents one behind the other. */
+ * frozen or skipped; and the question put behind a document. The library puts them together. */
 #include "ascribe/template.h"
 #include "cli.h"
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 64 << 20, MOST_VALUES = 1024 };
+enum { MOST_BYTES = 64 << 20, MOST_VALUES = 1024, MOST_FROZEN = 256 };
 
 struct cli_features {
-    asc_template filled;
     asc_template_values parsed; /* of the JSON file */
     asc_template_value *values;
     size_t n_values;
-    asc_prompt_slot *slots; /* of documents */
-    size_t n_slots, cap_slots;
-    asc_text *labels; /* NUL-separated, of documents */
-    asc_text *text;   /* documents, joined; a user message with the question */
-    asc_span *frozen;
-    size_t n_frozen;
+    asc_passage *passages;
+    size_t n_passages, cap_passages;
+    asc_text *kept; /* texts and labels of the passages */
+    asc_joined_prompt *joined;
     int32_t *skip;
     size_t n_skip;
-    asc_message messages[2];
 };
 
 static asc_view view_of(const char *s) { return (asc_view){s, s != NULL ? strlen(s) : 0}; }
@@ -67,39 +61,19 @@ static int read_values(cli *c, cli_features *f) {
     return EXIT_DONE;
 }
 
-static int fill_template(cli *c, cli_features *f, cli_explain_args *j) {
-    int rc = read_values(c, f);
-    if (rc != EXIT_DONE) return rc;
-    asc_status st =
-        asc_template_fill(c->ctx, view_of(c->value[OPT_TEMPLATE]), f->values, f->n_values, &f->filled);
-    if (st != ASC_OK) return cli_error(c, st);
-    if (f->filled.n_slots == 0) return cli_usage("--template has no placeholders; use --prompt");
-    j->req.prompt = (asc_view){f->filled.text, f->filled.len};
-    j->req.slots = f->filled.slots;
-    j->req.n_slots = f->filled.n_slots;
-    return EXIT_DONE;
-}
-
 /* ---- documents ---- */
 
 static int add_document(cli *c, cli_features *f, asc_view text, asc_view label) {
-    while (text.len > 0 && (text.ptr[text.len - 1] == '\n' || text.ptr[text.len - 1] == '\r')) text.len--;
-    if (f->n_slots == f->cap_slots) {
-        f->cap_slots = 2 * f->cap_slots + 8;
-        asc_prompt_slot *more = realloc(f->slots, f->cap_slots * sizeof *more);
+    if (f->n_passages == f->cap_passages) {
+        f->cap_passages = 2 * f->cap_passages + 8;
+        asc_passage *more = realloc(f->passages, f->cap_passages * sizeof *more);
         if (more == NULL) return out_of_memory(c);
-        f->slots = more;
+        f->passages = more;
     }
-    if (f->n_slots > 0) asc_text_adds(f->text, "\n\n");
-    size_t start = asc_text_view(f->text).len, at = asc_text_view(f->labels).len;
-    asc_text_add(f->text, text);
-    asc_text_add(f->labels, label);
-    /* offsets now, views when the texts do not move any more */
-    f->slots[f->n_slots++] =
-        (asc_prompt_slot){.start = start,
-                          .end = asc_text_view(f->text).len,
-                          .feature = -1,
-                          .label = (asc_view){(const char *)(uintptr_t)(at + 1), label.len}};
+    /* lengths now, views when the texts do not move any more */
+    f->passages[f->n_passages++] = (asc_passage){{NULL, text.len}, {NULL, label.len}};
+    asc_text_add(f->kept, text);
+    asc_text_add(f->kept, label);
     return EXIT_DONE;
 }
 
@@ -131,8 +105,8 @@ static int add_lines(cli *c, cli_features *f, const char *path, asc_view v) {
     return EXIT_DONE;
 }
 
-static int read_documents(cli *c, cli_features *f, cli_explain_args *j) {
-    int rc = asc_text_create(c->ctx, &f->labels) == ASC_OK ? EXIT_DONE : out_of_memory(c);
+static int read_documents(cli *c, cli_features *f) {
+    int rc = asc_text_create(c->ctx, &f->kept) == ASC_OK ? EXIT_DONE : out_of_memory(c);
     for (size_t i = 0; rc == EXIT_DONE && cli_nth(c, OPT_DOCUMENTS, i) != NULL; i++) {
         const char *path = cli_nth(c, OPT_DOCUMENTS, i), *base = strrchr(path, '/');
         size_t n = strlen(path);
@@ -145,91 +119,46 @@ static int read_documents(cli *c, cli_features *f, cli_explain_args *j) {
         asc_text_destroy(file);
     }
     if (rc != EXIT_DONE) return rc;
-    if (f->n_slots == 0) return cli_usage("--documents: no document in '%.200s'", c->value[OPT_DOCUMENTS]);
-    if (asc_text_status(f->text) != ASC_OK || asc_text_status(f->labels) != ASC_OK) return out_of_memory(c);
-    for (size_t i = 0; i < f->n_slots; i++)
-        f->slots[i].label.ptr = asc_text_view(f->labels).ptr + (uintptr_t)f->slots[i].label.ptr - 1;
-    j->req.prompt = asc_text_view(f->text);
-    if (cli_has(c, OPT_FEATURES) && j->req.features != ASC_FEATURES_SLOT) return EXIT_DONE;
-    j->req.slots = f->slots;
-    j->req.n_slots = f->n_slots;
-    return EXIT_DONE;
-}
-
-/* ---- the question ---- */
-
-/* Room for one more frozen part. */
-static asc_span *new_frozen(cli_features *f) {
-    asc_span *more = realloc(f->frozen, (f->n_frozen + 1) * sizeof *more);
-    if (more == NULL) return NULL;
-    f->frozen = more;
-    return &f->frozen[f->n_frozen++];
-}
-
-/* Behind the document stands an empty line and the question; a model without a chat template gets the two
- * marked as question and answer. System message and question are no features. */
-static int ask(cli *c, cli_features *f, cli_explain_args *j, const asc_model *m) {
-    bool chat = asc_model_chat_template(m).ptr != NULL, system = cli_has(c, OPT_SYSTEM);
-    asc_view document = j->req.prompt;
-    asc_text *both = NULL;
-    if (system && !chat)
-        return cli_usage("--system needs a model with a chat template; '%.200s' has none", c->operand[0]);
-    if (asc_text_create(c->ctx, &both) != ASC_OK) return out_of_memory(c);
-    asc_text_add(both, document);
-    if (cli_has(c, OPT_QUESTION)) asc_text_adds(both, chat ? "\n\n" : "\n\nQuestion: ");
-    if (cli_has(c, OPT_QUESTION)) asc_text_adds(both, c->value[OPT_QUESTION]);
-    if (cli_has(c, OPT_QUESTION) && !chat) asc_text_adds(both, "\nAnswer:");
-    if (asc_text_status(both) != ASC_OK) {
-        asc_text_destroy(both);
-        return out_of_memory(c);
-    }
-    size_t before = system ? strlen(c->value[OPT_SYSTEM]) : 0, n = 0;
-    asc_view all = asc_text_view(both);
-    if (system) f->messages[n++] = (asc_message){view_of("system"), view_of(c->value[OPT_SYSTEM])};
-    f->messages[n++] = (asc_message){view_of("user"), all};
-    for (size_t i = 0; i < j->req.n_slots; i++) { /* ours, whether of the template or of documents */
-        asc_prompt_slot *s = f->filled.n_slots > 0 ? &f->filled.slots[i] : &f->slots[i];
-        s->start += before;
-        s->end += before;
-    }
-    for (size_t i = 0; i < f->n_frozen; i++) {
-        f->frozen[i].start += before;
-        f->frozen[i].end += before;
-    }
-    asc_span *question = all.len > document.len ? new_frozen(f) : NULL;
-    if (question != NULL) *question = (asc_span){before + document.len, before + all.len};
-    asc_span *message = system ? new_frozen(f) : NULL;
-    if (message != NULL) *message = (asc_span){0, before};
-    asc_text_destroy(f->text);
-    f->text = both;
-    j->req.prompt = chat ? (asc_view){NULL, 0} : all;
-    j->req.messages = chat ? f->messages : NULL;
-    j->req.n_messages = chat ? n : 0;
-    return EXIT_DONE;
-}
-
-/* ---- frozen and skipped ---- */
-
-/* Every place in the text that reads so. */
-static int freeze(cli *c, cli_features *f, const cli_explain_args *j) {
-    asc_view v = j->req.prompt;
-    if (cli_has(c, OPT_FREEZE) && v.ptr == NULL)
-        return cli_usage("--freeze goes with a prompt that is one text, a template or documents");
-    for (size_t i = 0; cli_nth(c, OPT_FREEZE, i) != NULL; i++) {
-        asc_view s = view_of(cli_nth(c, OPT_FREEZE, i));
-        bool any = false;
-        for (size_t at = 0; s.len > 0 && at + s.len <= v.len; at++) {
-            if (memcmp(v.ptr + at, s.ptr, s.len) != 0) continue;
-            asc_span *span = new_frozen(f);
-            if (span == NULL) return out_of_memory(c);
-            *span = (asc_span){at, at + s.len};
-            at += s.len - 1;
-            any = true;
-        }
-        if (!any) return cli_usage("--freeze: the prompt has no part that reads '%.200s'", s.ptr);
+    if (f->n_passages == 0) return cli_usage("--documents: no document in '%.200s'", c->value[OPT_DOCUMENTS]);
+    if (asc_text_status(f->kept) != ASC_OK) return out_of_memory(c);
+    const char *at = asc_text_view(f->kept).ptr;
+    for (size_t i = 0; i < f->n_passages; i++) {
+        asc_passage *p = &f->passages[i];
+        p->text.ptr = at;
+        p->label.ptr = at + p->text.len;
+        at += p->text.len + p->label.len;
     }
     return EXIT_DONE;
 }
+
+/* Template, documents, question and what is frozen, put together by the library. */
+static int join(cli *c, cli_features *f, cli_explain_args *j, asc_model *m) {
+    asc_prompt_parts p = {.struct_size = sizeof p,
+                          .prompt = j->req.prompt,
+                          .values = f->values,
+                          .n_values = f->n_values,
+                          .passages = f->passages,
+                          .n_passages = f->n_passages,
+                          .plain = cli_has(c, OPT_FEATURES) && j->req.features != ASC_FEATURES_SLOT};
+    asc_view *freeze = calloc(MOST_FROZEN, sizeof *freeze);
+    if (freeze == NULL) return out_of_memory(c);
+    for (size_t i = 0; i < MOST_FROZEN && cli_nth(c, OPT_FREEZE, i) != NULL; i++)
+        freeze[p.n_freeze++] = view_of(cli_nth(c, OPT_FREEZE, i));
+    p.freeze = freeze;
+    if (cli_has(c, OPT_TEMPLATE)) p.template_text = view_of(c->value[OPT_TEMPLATE]);
+    if (cli_has(c, OPT_QUESTION)) p.question = view_of(c->value[OPT_QUESTION]);
+    if (cli_has(c, OPT_SYSTEM)) p.system = view_of(c->value[OPT_SYSTEM]);
+    asc_status st = asc_prompt_join(m, &p, &j->req, &f->joined);
+    free(freeze);
+    if (st == ASC_NOT_FOUND || st == ASC_FAILED_PRECONDITION) /* a slip in the options, not in a file */
+        return cli_usage("--%s", asc_error_message(c->ctx));
+    if (st != ASC_OK) return cli_error(c, st);
+    if (cli_has(c, OPT_TEMPLATE) && j->req.n_slots == 0)
+        return cli_usage("--template has no placeholders; use --prompt");
+    return EXIT_DONE;
+}
+
+/* ---- skipped ---- */
 
 /* Ids and pieces of tokens, separated by commas; "\," is a comma. */
 static int skip(cli *c, cli_features *f, const asc_model *m) {
@@ -257,7 +186,7 @@ static int skip(cli *c, cli_features *f, const asc_model *m) {
     }
 }
 
-/* ---- all of it ---- */
+/* ---- which options go together ---- */
 
 int cli_features_check(const cli *c) {
     static const cli_option_id sources[] = {OPT_PROMPT, OPT_PROMPT_FILE, OPT_TEMPLATE, OPT_DOCUMENTS};
@@ -277,21 +206,19 @@ int cli_features_check(const cli *c) {
     return EXIT_DONE;
 }
 
-int cli_features_read(cli *c, cli_explain_args *j, const asc_model *m) {
+int cli_features_read(cli *c, cli_explain_args *j, asc_model *m) {
     cli_features *f = calloc(1, sizeof *f);
     if (f == NULL) return out_of_memory(c);
     j->features = f;
-    int rc = asc_text_create(c->ctx, &f->text) == ASC_OK ? EXIT_DONE : out_of_memory(c);
-    if (rc == EXIT_DONE && cli_has(c, OPT_TEMPLATE)) rc = fill_template(c, f, j);
-    if (rc == EXIT_DONE && cli_has(c, OPT_DOCUMENTS)) rc = read_documents(c, f, j);
-    if (rc == EXIT_DONE && j->req.n_slots > 0) j->req.features = ASC_FEATURES_SLOT;
-    if (rc == EXIT_DONE) rc = freeze(c, f, j);
-    if (rc == EXIT_DONE && j->req.prompt.ptr != NULL && (cli_has(c, OPT_QUESTION) || cli_has(c, OPT_SYSTEM)))
-        rc = ask(c, f, j, m);
+    bool text = j->req.prompt.ptr != NULL || cli_has(c, OPT_TEMPLATE) || cli_has(c, OPT_DOCUMENTS);
+    if (cli_has(c, OPT_FREEZE) && !text)
+        return cli_usage("--freeze goes with a prompt that is one text, a template or documents");
+    int rc = EXIT_DONE;
+    if (cli_has(c, OPT_TEMPLATE)) rc = read_values(c, f);
+    if (rc == EXIT_DONE && cli_has(c, OPT_DOCUMENTS)) rc = read_documents(c, f);
+    if (rc == EXIT_DONE && text) rc = join(c, f, j, m);
     if (rc == EXIT_DONE) rc = skip(c, f, m);
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_TRIALS, 0, &j->req.trials);
-    j->req.frozen = f->frozen;
-    j->req.n_frozen = f->n_frozen;
     j->req.skip_tokens = f->skip;
     j->req.n_skip_tokens = f->n_skip;
     return rc;
@@ -299,13 +226,11 @@ int cli_features_read(cli *c, cli_explain_args *j, const asc_model *m) {
 
 void cli_features_free(cli *c, cli_features *f) {
     if (f == NULL) return;
-    asc_template_free(c->ctx, &f->filled);
+    asc_joined_prompt_free(f->joined);
     asc_template_values_free(c->ctx, &f->parsed);
-    asc_text_destroy(f->labels);
-    asc_text_destroy(f->text);
+    asc_text_destroy(f->kept);
     free(f->values);
-    free(f->slots);
-    free(f->frozen);
+    free(f->passages);
     free(f->skip);
     free(f);
 }

@@ -5,6 +5,7 @@
 #define ASC_CHAT_H
 
 #include "ctx.h"
+#include "json.h"
 
 typedef struct asc_chat_message {
     asc_view role, content; /* borrowed; any bytes */
@@ -64,6 +65,8 @@ typedef struct asc_chat_messages {
  * key. */
 ASC_MUST_USE asc_status asc_chat_parse_json(asc_ctx *ctx, const char *text, size_t len,
                                             asc_chat_messages *out);
+/* The same of a list that is read already. */
+ASC_MUST_USE asc_status asc_chat_read_json(asc_ctx *ctx, const asc_json *list, asc_chat_messages *out);
 void asc_chat_messages_free(asc_ctx *ctx, asc_chat_messages *m);
 
 #endif

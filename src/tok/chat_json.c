@@ -52,31 +52,20 @@ static asc_status add_message(asc_ctx *ctx, asc_strbuf *b, const asc_json *m, si
     return st != ASC_OK ? st : asc_strbuf_status(b);
 }
 
-asc_status asc_chat_parse_json(asc_ctx *ctx, const char *text, size_t len, asc_chat_messages *out) {
-    asc_status st;
-    asc_json *root = NULL;
+asc_status asc_chat_read_json(asc_ctx *ctx, const asc_json *list, asc_chat_messages *out) {
+    asc_status st = ASC_OK;
     asc_strbuf b;
-    *out = (asc_chat_messages){0};
-    if (len > ASC_CHAT_MAX_JSON)
-        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED,
-                        "chat of %zu bytes is over the limit ASC_CHAT_MAX_JSON = %d", len,
-                        (int)ASC_CHAT_MAX_JSON);
-    asc_strbuf_init(&b, ctx);
-    ASC_TRY(asc_json_parse(ctx, text, len, &root));
-    const asc_json *list = asc_json_typeof(root) == ASC_JSON_OBJECT ? asc_json_get(root, "messages") : root;
-    if (asc_json_typeof(list) != ASC_JSON_ARRAY) {
-        st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
-                      "chat is %s%s, expected a list of messages or {\"messages\": [...]}",
-                      list == NULL ? "an object without a list 'messages'" : kind_of(list), "");
-        goto done;
-    }
     size_t n = asc_json_len(list);
-    if (n > ASC_CHAT_MAX_MESSAGES) {
-        st = ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED,
-                      "%zu messages are over the limit ASC_CHAT_MAX_MESSAGES = %d", n,
-                      (int)ASC_CHAT_MAX_MESSAGES);
-        goto done;
-    }
+    *out = (asc_chat_messages){0};
+    if (asc_json_typeof(list) != ASC_JSON_ARRAY)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
+                        "chat is %s, expected a list of messages or {\"messages\": [...]}",
+                        list == NULL ? "an object without a list 'messages'" : kind_of(list));
+    if (n > ASC_CHAT_MAX_MESSAGES)
+        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED,
+                        "%zu messages are over the limit ASC_CHAT_MAX_MESSAGES = %d", n,
+                        (int)ASC_CHAT_MAX_MESSAGES);
+    asc_strbuf_init(&b, ctx);
     out->v = asc_calloc(ctx, ASC_MEM_GENERAL, n > 0 ? n : 1, sizeof *out->v);
     if (out->v == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;
@@ -96,9 +85,23 @@ asc_status asc_chat_parse_json(asc_ctx *ctx, const char *text, size_t len, asc_c
         p += m->role.len + m->content.len;
     }
 done:
-    asc_json_free(root);
     asc_strbuf_deinit(&b);
     if (st != ASC_OK) asc_chat_messages_free(ctx, out);
+    return st;
+}
+
+asc_status asc_chat_parse_json(asc_ctx *ctx, const char *text, size_t len, asc_chat_messages *out) {
+    asc_json *root = NULL;
+    *out = (asc_chat_messages){0};
+    if (len > ASC_CHAT_MAX_JSON)
+        return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED,
+                        "chat of %zu bytes is over the limit ASC_CHAT_MAX_JSON = %d", len,
+                        (int)ASC_CHAT_MAX_JSON);
+    asc_status st = asc_json_parse(ctx, text, len, &root);
+    if (st != ASC_OK) return st;
+    bool object = asc_json_typeof(root) == ASC_JSON_OBJECT;
+    st = asc_chat_read_json(ctx, object ? asc_json_get(root, "messages") : root, out);
+    asc_json_free(root);
     return st;
 }
 
