@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 MODEL ?= models/SmolLM2-135M-Instruct.Q4_1.gguf
 export PREFIX DESTDIR JOBS FUZZ_SECONDS
 
-.PHONY: help build model demo demo-image demo-bytes check check-full bench goldens onnx-node-tests format docs install clean
+.PHONY: help build model demo demo-image demo-bytes check check-full bench goldens onnx-node-tests format docs install deb release clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -49,8 +49,14 @@ format: ## clang-format over the C sources
 docs: build ## regenerate docs/ops.md, methods.md and cli.md from the program
 	@scripts/gen-docs.sh
 
-install: build ## PREFIX=/usr/local DESTDIR=: library, headers, program, man page
+install: build ## PREFIX=/usr/local DESTDIR=: library, headers, program, man pages
 	@scripts/install.sh
 
+deb: ## Debian packages into dist/, looked at by lintian
+	@scripts/make-deb.sh
+
+release: ## a tarball with everything it needs into dist/
+	@scripts/make-release.sh
+
 clean: ## remove the build folders (the model stays)
-	@rm -rf build build-clang build-san build-fuzz
+	@rm -rf dist build build-clang build-san build-fuzz

@@ -1,13 +1,16 @@
 #!/bin/sh
 # Everything that `make check` is too short for. Steps run one after the other and all of them run, also after a
-# failure; the last line counts steps. check-full.sh [STEP...] runs some of: gcc clang san tsan valgrind fuzz clone
+# failure; the last line counts steps. check-full.sh [STEP...] runs some of: gcc clang san tsan valgrind fuzz package clone
 set -u
 cd "$(dirname "$0")/.." || exit 1
 scripts/install-deps.sh --full || exit 1
-steps=${*:-gcc clang san tsan valgrind fuzz clone}
+steps=${*:-gcc clang san tsan valgrind fuzz package clone}
 : "${ASC_MODEL:=$PWD/models/SmolLM2-135M-Instruct.Q4_1.gguf}"
 export ASC_MODEL
 tiny=$(find tests/data -path '*llama-q4_1*' -name '*.gguf' | head -n 1)
+
+# Tarball and Debian packages: built twice, the same bytes, lintian without a word.
+run_package() { scripts/check-reproducible.sh; }
 
 run_gcc() { scripts/build.sh build && scripts/check.sh; }
 

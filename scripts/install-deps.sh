@@ -2,6 +2,7 @@
 # Brings the Debian packages that the build and the tests need. Quick when everything is there.
 #   install-deps.sh          what `make demo` and `make check` need
 #   install-deps.sh --onnx   also ONNX's own test models (make onnx-node-tests)
+#   install-deps.sh --package  also what `make deb` and `make release` need
 #   install-deps.sh --full   also what `make check-full` and `make format` need
 set -eu
 packages="gcc libc6-dev make meson ninja-build pkg-config libdnnl-dev libutf8proc-dev libonig-dev libjansson-dev nettle-dev
@@ -11,6 +12,7 @@ if [ "${1-}" = --full ]; then
     packages="$packages clang libclang-rt-14-dev libomp-14-dev clang-format valgrind"
 fi
 
+[ "${1-}" = --package ] && packages="$packages debhelper dpkg-dev fakeroot lintian patchelf xz-utils"
 [ "${1-}" = --onnx ] && packages="$packages libonnx-testdata"
 
 if ! command -v dpkg-query >/dev/null 2>&1; then # not Debian: look for the things themselves

@@ -48,7 +48,9 @@ done
 program=$dir$prefix/bin/ascribe
 if [ -x "$program" ]; then
     "$program" --version >/dev/null || die "the installed program does not start"
-    [ -s "$dir$prefix/share/man/man1/ascribe.1" ] || die "no man page was installed"
+    for page in ascribe ascribe-explain ascribe-compare-methods; do
+        [ -s "$dir$prefix/share/man/man1/$page.1" ] || die "the man page $page(1) was not installed"
+    done
     for f in bash-completion/completions/ascribe zsh/site-functions/_ascribe fish/vendor_completions.d/ascribe.fish; do
         [ -s "$dir$prefix/share/$f" ] || die "no shell completion at share/$f"
     done

@@ -1,4 +1,5 @@
-/* ascribe/env.h - what the library takes from outside: its environment variables and what it was made with. */
+/* ascribe/env.h - what the library takes from outside: environment variables, and what it was made with.
+ */
 #ifndef ASCRIBE_ENV_H
 #define ASCRIBE_ENV_H
 
