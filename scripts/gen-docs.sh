@@ -1,5 +1,6 @@
 #!/bin/sh
-# Writes the reference pages that the program knows best: docs/ops.md, docs/methods.md, docs/cli.md.
+# Writes the reference pages that the program knows best: docs/ops.md, docs/methods.md, docs/cli.md,
+# docs/formats/question.md.
 #   gen-docs.sh            writes them
 #   gen-docs.sh --check    compares only: exit 1 and the mending command when a page is stale
 set -eu
@@ -29,4 +30,5 @@ mode=${1-write}
 page docs/ops.md ops --markdown
 page docs/methods.md methods --markdown
 page docs/cli.md help --markdown
+page docs/formats/question.md help question --markdown
 exit $stale

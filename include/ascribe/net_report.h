@@ -42,6 +42,8 @@ typedef struct asc_net_report {
  * terminal. */
 ASC_API void asc_net_report_text(asc_ctx *ctx, asc_text *t, const asc_net_report *r,
                                  const asc_report_style *style);
+/* Of a dry run, instead of asc_net_report_text: what it would cost. */
+ASC_API void asc_net_report_price(asc_text *t, const asc_net_report *r);
 ASC_API void asc_net_report_json(asc_ctx *ctx, asc_text *t, const asc_net_report *r);
 /* One self-contained page with drawings, table, metadata and the JSON inside. */
 ASC_API void asc_net_report_html(asc_ctx *ctx, asc_text *t, const asc_net_report *r);

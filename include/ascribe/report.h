@@ -36,6 +36,8 @@ typedef struct asc_report_style {
 ASC_API void asc_report_json(asc_text *out, const asc_report *rep);
 ASC_API void asc_report_text(asc_text *out, const asc_report *rep, const asc_report_style *style);
 ASC_API void asc_report_html(asc_ctx *ctx, asc_text *out, const asc_report *rep);
+/* Of a dry run, instead of asc_report_text: what it would cost. */
+ASC_API void asc_report_price(asc_ctx *ctx, asc_text *out, const asc_report *rep);
 
 /* One sentence: what a score of this result means. The unit of its scores: "nats", "logits", "". */
 ASC_API void asc_report_meaning(asc_text *out, const asc_result *r);

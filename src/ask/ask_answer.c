@@ -71,5 +71,8 @@ void asc_answer_text(asc_answer *a, asc_text *out, const asc_report_style *style
         return;
     }
     asc_report rep = report_of(a);
-    asc_report_text(out, &rep, style);
+    if (rep.request->dry_run)
+        asc_report_price(a->ctx, out, &rep);
+    else
+        asc_report_text(out, &rep, style);
 }

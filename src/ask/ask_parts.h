@@ -62,6 +62,14 @@ struct asc_answer {
     asc_ask_net_answer *of_net;   /* ask_net.c */
 };
 
+/* ---- ask_question.c ------------------------------------------------------------------------------------ */
+
+/* A line of a batch: a question about m (NULL: a language model that is not there) whose keys stand over
+ * those of base, with one key more, "id", whose value is handed back (NULL = none; lives in the question).
+ * *out is made also on failure, so that the id can be read; NULL only without memory. */
+ASC_MUST_USE asc_status asc_ask_read_line(asc_ctx *ctx, asc_model *m, asc_view json, const asc_request *base,
+                                          asc_question **out, const asc_json **id);
+
 /* ---- ask_keys.c: the table --------------------------------------------------------------------------- */
 
 /* The key of this name that subjects of this kind know; -1 with the error recorded: unknown (with the nearest

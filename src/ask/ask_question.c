@@ -25,7 +25,8 @@ static asc_status check_depth(asc_ctx *ctx, asc_view json) {
     return ASC_OK;
 }
 
-static asc_status read_keys(asc_question *q, asc_view json) {
+/* name: where the value of "id" goes; NULL = there is no such key. */
+static asc_status read_keys(asc_question *q, asc_view json, const asc_json **name) {
     void *iter = NULL;
     asc_view key;
     const asc_json *v;
@@ -43,7 +44,9 @@ static asc_status read_keys(asc_question *q, asc_view json) {
         ASC_FAIL(q->ctx, ASC_INVALID_ARGUMENT, "the question is no JSON object");
         return asc_hint(q->ctx, "write it as {\"prompt\": \"...\"}");
     }
+    if (name != NULL) *name = asc_json_get(q->root, "id");
     while (asc_json_next(q->root, &iter, &key, &v)) {
+        if (name != NULL && asc_view_eqs(key, "id")) continue;
         int id = asc_ask_key_find(q->ctx, key, q->kind);
         if (id < 0) return ASC_INVALID_ARGUMENT;
         if (asc_json_typeof(v) != ASC_JSON_NULL) q->values[id] = v;
@@ -51,28 +54,46 @@ static asc_status read_keys(asc_question *q, asc_view json) {
     return ASC_OK;
 }
 
+static asc_question *new_question(asc_ctx *ctx, asc_subject_kind kind) {
+    asc_question *q = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *q);
+    if (q == NULL) return NULL;
+    q->ctx = ctx;
+    q->kind = kind;
+    q->request.struct_size = sizeof q->request;
+    q->attr.struct_size = sizeof q->attr;
+    asc_arena_init(&q->arena, ctx, ASC_MEM_GENERAL);
+    return q;
+}
+
 asc_status asc_question_parse(asc_subject *s, asc_view json, const asc_named_array *arrays, size_t n_arrays,
                               asc_question **out) {
     *out = NULL;
-    asc_question *q = asc_calloc(s->ctx, ASC_MEM_GENERAL, 1, sizeof *q);
+    asc_question *q = new_question(s->ctx, s->kind);
     if (q == NULL) return ASC_RESOURCE_EXHAUSTED;
-    q->ctx = s->ctx;
     q->subject = s;
-    q->kind = s->kind;
     q->model = s->model;
     q->net = s->net;
     q->arrays = arrays;
     q->n_arrays = n_arrays;
-    q->request.struct_size = sizeof q->request;
-    q->attr.struct_size = sizeof q->attr;
-    asc_arena_init(&q->arena, s->ctx, ASC_MEM_GENERAL);
-    asc_status st = read_keys(q, json);
+    asc_status st = read_keys(q, json, NULL);
     if (st == ASC_OK) st = q->kind == ASC_SUBJECT_NET ? asc_ask_net_parse(q) : asc_ask_prompt_parse(q);
     if (st == ASC_OK)
         *out = q;
     else
         asc_question_destroy(q);
     return st;
+}
+
+asc_status asc_ask_read_line(asc_ctx *ctx, asc_model *m, asc_view json, const asc_request *base,
+                             asc_question **out, const asc_json **id) {
+    bool encoder = m != NULL && asc_model_get_info(m).encoder;
+    asc_question *q = *out = new_question(ctx, encoder ? ASC_SUBJECT_ENCODER : ASC_SUBJECT_DECODER);
+    *id = NULL;
+    if (q == NULL) return ASC_RESOURCE_EXHAUSTED;
+    q->model = m;
+    q->request = *base;
+    asc_status st = read_keys(q, json, id);
+    return st == ASC_OK ? asc_ask_prompt_parse(q) : st;
 }
 
 void asc_question_destroy(asc_question *q) {

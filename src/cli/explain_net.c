@@ -35,24 +35,10 @@ static int write_document(cli *c, const asc_net_report *r, cli_option_id o) {
     return rc;
 }
 
-static void price(asc_text *t, const asc_attribution *r) {
-    asc_text_addf(t,
-                  "Would take about %.3g s: %llu rows forwards, %llu of them backwards too, %.4g GFLOP, "
-                  "%zu rows a pass,\n"
-                  "with a peak of %.1f MB. Only passes of each kind were run, to learn their time and memory "
-                  "(--dry-run).\n",
-                  r->predicted_seconds, (unsigned long long)r->n_forward, (unsigned long long)r->n_backward,
-                  r->flops / 1e9, r->rows_per_pass, (double)r->predicted_peak_bytes / 1e6);
-    for (size_t i = 0; i < r->n_notes; i++) {
-        asc_text_adds(t, "Note: ");
-        asc_text_wrap(t, r->notes[i], 6, 100);
-    }
-}
-
 static int write_all(cli *c, const asc_net_report *r) {
     asc_report_style style = cli_style(c);
     if (r->request->dry_run)
-        price(c->out, r->result);
+        asc_net_report_price(c->out, r);
     else
         asc_net_report_text(c->ctx, c->out, r, &style);
     int rc = write_document(c, r, OPT_JSON);

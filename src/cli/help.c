@@ -1,4 +1,5 @@
 /* help.c - help in the terminal, written from the tables. */
+#include "ascribe/ask.h"
 #include "cli.h"
 #include <string.h>
 
@@ -81,7 +82,15 @@ int cmd_help(cli *c) {
     int rc = cli_open_context(c);
     if (rc != EXIT_DONE) return rc;
     if (cli_wants_json(c)) return help_json(c);
-    if (cli_has(c, OPT_MARKDOWN)) {
+    const bool markdown = cli_has(c, OPT_MARKDOWN);
+    if (c->n_operands == 1 && strcmp(c->operand[0], "question") == 0) { /* no command, but asked about */
+        if (markdown)
+            asc_question_markdown(c->out);
+        else
+            asc_question_help(c->out);
+        return cli_flush(c);
+    }
+    if (markdown) {
         cli_help_markdown(c->out);
         return cli_flush(c);
     }

@@ -16,8 +16,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (asc_ctx_create_base(&o, &ctx) != ASC_OK) abort();
     while (asc_batch_next_line(text, &pos, &line, &ended)) {
         if (pos > size || asc_batch_blank(line)) continue;
-        if (asc_batch_line_read(ctx, line, &base, &l) != ASC_OK && asc_error_message(ctx)[0] == '\0') abort();
-        asc_batch_line_free(ctx, &l);
+        if (asc_batch_line_read(ctx, NULL, line, &base, &l) != ASC_OK && asc_error_message(ctx)[0] == '\0')
+            abort();
+        asc_batch_line_free(&l);
     }
     if (asc_memory(ctx).live_allocs != 0) abort();
     asc_ctx_destroy(ctx);

@@ -2,13 +2,14 @@
 #ifndef ASC_BATCH_PARTS_H
 #define ASC_BATCH_PARTS_H
 
+#include "ascribe/ask.h"
 #include "ascribe/batch.h"
 #include "file.h"
 #include "json.h"
 #include "view.h"
 
 enum {
-    ASC_BATCH_MAX_LINE = 1 << 26, /* bytes of one line of either file */
+    ASC_BATCH_MAX_LINE = 1 << 26, /* bytes of one line of the results file */
     ASC_BATCH_MAX_LINES = 1 << 26,
     ASC_BATCH_KEY = 16 /* hex digits of a hash that tells lines and runs apart */
 };
@@ -22,18 +23,18 @@ ASC_MUST_USE asc_status asc_batch_open(asc_ctx *ctx, const char *path, asc_map *
                                        size_t *n_lines);
 void asc_batch_key(asc_view v, char out[ASC_BATCH_KEY + 1]);
 
-/* One line of the prompts file as a request (batch_input.c). Everything lives until asc_batch_line_free. */
+/* One line of the prompts file as a request (batch_input.c): a question whose keys stand over what the run
+ * asks for. Everything lives until asc_batch_line_free. */
 typedef struct asc_batch_line {
     asc_request request;
-    asc_json *root;
+    asc_question *question;
     const asc_json *id; /* the line's own name, any value; NULL = none */
-    asc_message *messages;
-    int32_t *prompt_ids, *target_ids, *versus_ids;
 } asc_batch_line;
-/* INVALID_ARGUMENT names the key. Call asc_batch_line_free in any case. */
-ASC_MUST_USE asc_status asc_batch_line_read(asc_ctx *ctx, asc_view line, const asc_request *base,
-                                            asc_batch_line *out);
-void asc_batch_line_free(asc_ctx *ctx, asc_batch_line *l);
+/* m NULL: a language model that is not there (keys that need it are refused). INVALID_ARGUMENT names the key.
+ * Call asc_batch_line_free in any case. */
+ASC_MUST_USE asc_status asc_batch_line_read(asc_ctx *ctx, asc_model *m, asc_view line,
+                                            const asc_request *base, asc_batch_line *out);
+void asc_batch_line_free(asc_batch_line *l);
 
 /* The results file, open for appending by this process alone (batch_output.c). */
 typedef struct asc_batch_output {

@@ -137,14 +137,14 @@ static asc_status write_line(batch *s, size_t i, const asc_batch_line *l, asc_re
 static asc_status one(batch *s, size_t i, asc_view text) {
     asc_batch_line l;
     asc_result *r = NULL;
-    asc_status st = asc_batch_line_read(s->ctx, text, s->b->request, &l);
+    asc_status st = asc_batch_line_read(s->ctx, s->m, text, s->b->request, &l);
     if (st == ASC_OK) st = asc_explain(s->m, &l.request, &r);
     if (st != ASC_CANCELLED) {
         s->counts->failed += st == ASC_OK ? 0 : 1;
         st = write_line(s, i, &l, r, st);
     }
     asc_result_destroy(s->ctx, r);
-    asc_batch_line_free(s->ctx, &l);
+    asc_batch_line_free(&l);
     return st;
 }
 

@@ -167,14 +167,14 @@ static asc_status one_line(sums *s, asc_model *m, asc_view line, size_t number, 
                            const asc_faith_options *o) {
     asc_batch_line l;
     asc_faith *f = NULL;
-    asc_status st = asc_batch_line_read(s->ctx, line, req, &l);
+    asc_status st = asc_batch_line_read(s->ctx, m, line, req, &l);
     if (st == ASC_OK) st = asc_faith_run(m, &l.request, o, &f);
     if (st == ASC_OK)
         st = add_prompt(s, f);
     else if (st != ASC_CANCELLED)
         st = note_failure(s->ctx, s->e, number);
     asc_faith_destroy(s->ctx, f);
-    asc_batch_line_free(s->ctx, &l);
+    asc_batch_line_free(&l);
     return st;
 }
 
