@@ -1,64 +1,6 @@
-/* py_model.c - language models and text encoders run forwards: next tokens, inner values read and replaced,
- * classes, embeddings. */
+/* py_model.c - one forward pass of a language model or text encoder, inner values read and replaced. */
 #include "pyasc.h"
 #include <string.h>
-
-/* ---- continuing a text ---- */
-
-typedef struct telling {
-    pyasc_ctx *x;
-    PyObject *on_token; /* NULL = nobody listens */
-} telling;
-
-static bool tell(void *self, int32_t id, double logprob) {
-    telling *t = self;
-    if (t->on_token == NULL) return true;
-    pyasc_callback_begin(t->x);
-    PyObject *r = PyObject_CallFunction(t->on_token, "id", id, logprob);
-    bool ok = r != NULL && r != Py_False;
-    Py_XDECREF(r);
-    return pyasc_callback_end(t->x, ok);
-}
-
-/* generate(ids, max_tokens, temperature, top_k, seed, ignore_eos, on_token) -> list of ids */
-PyObject *pyasc_subject_generate(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static const char *const names[] = {"ids",  "max_tokens", "temperature", "top_k",
-                                        "seed", "ignore_eos", "on_token",    NULL};
-    pyasc_subject *s = (pyasc_subject *)self;
-    PyObject *list, *on_token = Py_None, *result = NULL;
-    asc_generate_options o = {.struct_size = sizeof o};
-    Py_ssize_t max_tokens = 0;
-    unsigned long long seed = 0;
-    int ignore_eos = 0;
-    int32_t *ids = NULL, *out = NULL;
-    size_t n, n_out = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "On|diKpO", (char **)names, &list, &max_tokens,
-                                     &o.temperature, &o.top_k, &seed, &ignore_eos, &on_token))
-        return NULL;
-    if (max_tokens < 1 || max_tokens > 1 << 24)
-        return pyasc_error(ASC_OUT_OF_RANGE, "", "max_tokens is %zd; it counts from 1 to %d", max_tokens,
-                           1 << 24);
-    asc_model *m = pyasc_model_of(s, "continue a text");
-    if (m == NULL || pyasc_ids_in(list, "ids", &ids, &n) != 0) return NULL;
-    telling t = {.x = s->x, .on_token = on_token == Py_None ? NULL : on_token};
-    o.max_tokens = (size_t)max_tokens;
-    o.seed = seed;
-    o.ignore_eos = ignore_eos != 0;
-    o.on_token = tell;
-    o.self = &t;
-    out = PyMem_Calloc((size_t)max_tokens, sizeof *out);
-    if (out == NULL) {
-        PyErr_NoMemory();
-    } else if (pyasc_subject_enter(s, NULL) == 0) {
-        asc_status st = asc_generate(m, ids, n, &o, out, &n_out);
-        if (pyasc_leave(s->x, st) == 0) result = PyList_New((Py_ssize_t)n_out);
-    }
-    for (size_t i = 0; result != NULL && i < n_out; i++)
-        PyList_SetItem(result, (Py_ssize_t)i, PyLong_FromLong(out[i]));
-    PyMem_Free(ids);
-    PyMem_Free(out);
-    return result;
-}
 
 /* ---- one run, inner values read and replaced ---- */
 

@@ -282,8 +282,8 @@ static PyMethodDef subject_methods[] = {
     FORWARD(detokenize, WORDS, "detokenize(ids, special) -> bytes"),
     FORWARD(piece, WORDS, "piece(id) -> bytes"),
     FORWARD(chat, WORDS, "chat(json) -> (text, ids)"),
-    FORWARD(generate, WORDS,
-            "generate(ids, max_tokens, temperature, top_k, seed, ignore_eos, on_token) -> ids"),
+    FORWARD(generate, WORDS, "generate(ids, max_tokens, ...) -> (ids, why it ended)"),
+    FORWARD(logprobs, WORDS, "logprobs(ids, top, on_token)"),
     FORWARD(run_model, WORDS, "run_model(ids, types, read, patches, head, rows) -> (list of Array, Array)"),
     {NULL, NULL, 0, NULL}};
 
