@@ -11,8 +11,7 @@ typedef struct asc_run_args {
     const asc_plan *plan;
     const void *code; /* what prepare made of program and plan; NULL = nothing */
     void *const *data;
-    void *scratch;   /* plan->scratch_bytes, 64-byte aligned */
-    uint64_t *op_ns; /* NULL, or [ASC_N_OPS]: time by op is added here */
+    void *scratch; /* plan->scratch_bytes, 64-byte aligned */
 } asc_run_args;
 
 typedef struct asc_device {

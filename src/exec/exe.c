@@ -203,12 +203,8 @@ asc_status asc_exe_run(asc_ctx *ctx, asc_exe *e, asc_cut_reason why) {
         const asc_exe_alias *a = &e->aliases[i];
         e->data[a->node] = (char *)e->data[a->root] + a->offset;
     }
-    asc_run_args a = {.program = &e->program,
-                      .plan = &e->plan,
-                      .code = e->code,
-                      .data = e->data,
-                      .scratch = rt->scratch,
-                      .op_ns = rt->profile ? rt->stats.op_ns : NULL};
+    asc_run_args a = {
+        .program = &e->program, .plan = &e->plan, .code = e->code, .data = e->data, .scratch = rt->scratch};
     asc_prof_plan(ctx, &e->program, &e->plan);
     asc_prof_mark m = asc_prof_run_begin(ctx);
     uint64_t t0 = asc_now_ns();

@@ -33,7 +33,6 @@ typedef struct asc_exec_stats {
     double flops; /* of everything run so far */
     size_t last_arena_bytes, max_arena_bytes;
     double seconds;            /* inside the device */
-    uint64_t op_ns[ASC_N_OPS]; /* by op, when profiling is on */
     /* the cache of executables */
     uint64_t cache_hits, cache_misses, cache_evictions;
     size_t cache_entries, cache_bytes; /* held now */
@@ -88,7 +87,6 @@ void asc_exec_set_limits(asc_ctx *ctx, const asc_queue_limits *limits);
 ASC_MUST_USE asc_status asc_exec_pending(asc_ctx *ctx, size_t *out_nodes);
 
 asc_exec_stats asc_exec_stats_of(const asc_ctx *ctx);
-void asc_exec_profile(asc_ctx *ctx, bool on);
 /* Text of the program that a cut of ts would run, after the passes. */
 ASC_MUST_USE asc_status asc_exec_text(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_strbuf *out);
 

@@ -16,7 +16,6 @@ asc_runtime *asc_runtime_of(const asc_ctx *ctx) { return ctx->rt; }
 asc_graph *asc_graph_of(const asc_ctx *ctx) { return &ctx->rt->graph; }
 const asc_device *asc_exec_device(const asc_ctx *ctx) { return ctx->rt->device; }
 void *asc_exec_device_state(const asc_ctx *ctx) { return ctx->rt->device_state; }
-void asc_exec_profile(asc_ctx *ctx, bool on) { ctx->rt->profile = on; }
 
 static void runtime_destroy(asc_ctx *ctx) {
     asc_runtime *rt = ctx->rt;

@@ -86,7 +86,7 @@ typedef struct asc_runtime {
     asc_graph graph;
     const asc_device *device;
     void *device_state;
-    bool eager, compiled, profile;
+    bool eager, compiled;
     bool capturing, capture_strict;    /* compiled.h */
     asc_capture_bound *capture_bounds; /* of what is being captured */
     size_t n_capture_bounds, cap_capture_bounds;

@@ -41,6 +41,12 @@ static bool add_slab(asc_graph *g) {
 }
 
 asc_tensor *asc_graph_node_bare(asc_graph *g) {
+    /* Between a begin that found no memory and its end nothing is recorded: it would belong to the surrounding
+     * scope, and outlive the labels and weights that it points at. */
+    if (g->n_scopes_lost > 0) {
+        g->ctx->error = g->first;
+        return NULL;
+    }
     if (g->n_owned == g->cap_owned && asc_grow(g->ctx, ASC_MEM_PROGRAM, (void **)&g->owned, &g->cap_owned,
                                                g->n_owned + 1, sizeof *g->owned) != ASC_OK)
         return NULL;

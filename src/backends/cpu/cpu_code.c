@@ -141,13 +141,7 @@ asc_status asc_cpu_code_run(asc_ctx *ctx, const asc_cpu_state *state, const asc_
     for (const asc_cpu_unit *u = code->units, *end = u + code->n_units; u < end; u++) {
         asc_status st = asc_poll_cancel(ctx);
         if (st != ASC_OK) return st;
-        if (a->op_ns == NULL) {
-            run_unit(u, a, state->tiles);
-        } else {
-            uint64_t start = asc_now_ns();
-            run_unit(u, a, state->tiles);
-            a->op_ns[u->call.op->opcode] += asc_now_ns() - start;
-        }
+        run_unit(u, a, state->tiles);
         if (ctx->prof != NULL) t = asc_prof_ran(ctx, a->program, &u->prof, t);
     }
     return ASC_OK;

@@ -123,13 +123,7 @@ static asc_status run(asc_ctx *ctx, void *state, const asc_run_args *a) {
         asc_status st = asc_poll_cancel(ctx);
         if (st != ASC_OK) return st;
         const asc_cpu_state *s = state;
-        if (a->op_ns == NULL) {
-            run_node(ctx, &s->index, a, i);
-        } else {
-            uint64_t start = asc_now_ns();
-            run_node(ctx, &s->index, a, i);
-            a->op_ns[node->op->opcode] += asc_now_ns() - start;
-        }
+        run_node(ctx, &s->index, a, i);
     }
     return ASC_OK;
 }
