@@ -124,8 +124,7 @@ static asc_status generate(api_answer *a, asc_finish *why) {
     asc_status st = ASC_OK;
     if (a->echo && a->logprobs) st = asc_model_logprobs(m, a->ids, a->n, a->n_top, hear_prompt, a);
     if (st == ASC_OK && a->echo && !a->stream) asc_text_add(a->text, (asc_view){a->prompt, a->prompt_len});
-    if (st == ASC_OK && a->echo && !a->logprobs)
-        a->offset = api_n_characters((asc_view){a->prompt, a->prompt_len});
+    if (st == ASC_OK && a->echo) a->offset = api_n_characters((asc_view){a->prompt, a->prompt_len});
     if (st == ASC_OK && a->stream) begin_stream(a);
     a->o.on_generated = hear;
     a->o.self = a;

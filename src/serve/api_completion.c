@@ -23,9 +23,10 @@ static bool read_options(api_answer *a, size_t *asked, serve_fault *fault) {
     return api_answer_options(a, fault);
 }
 
-static bool keep_text(api_answer *a, asc_view v, serve_fault *fault) {
+static bool keep_text(api_answer *a, asc_view v, size_t n, serve_fault *fault) {
     a->prompt = malloc(v.len + 1);
-    if (a->prompt == NULL) return api_no_memory(fault);
+    a->starts = calloc(n + 1, sizeof *a->starts);
+    if (a->prompt == NULL || a->starts == NULL) return api_no_memory(fault);
     memcpy(a->prompt, v.ptr != NULL ? v.ptr : "", v.len);
     a->prompt[v.len] = '\0';
     a->prompt_len = v.len;
@@ -46,9 +47,14 @@ static bool by_text(api_answer *a, serve_bench *b, asc_view text, serve_fault *f
     a->ids = st == ASC_OK ? malloc((n + 1) * sizeof *a->ids) : NULL;
     for (size_t i = 0; a->ids != NULL && i < n; i++) a->ids[i] = tokens[i].id;
     a->n = a->ids != NULL ? n : 0;
+    bool ok = st == ASC_OK;
+    if (ok) ok = a->ids != NULL && keep_text(a, text, a->n, fault);
+    for (size_t i = 1; ok && i < a->n; i++) {
+        const size_t from = tokens[i - 1].start, to = tokens[i].start;
+        a->starts[i] = a->starts[i - 1] + api_n_characters((asc_view){text.ptr + from, to - from});
+    }
     asc_tokens_free(b->ctx, tokens);
-    if (st != ASC_OK) return false;
-    return a->ids != NULL ? keep_text(a, text, fault) : api_no_memory(fault);
+    return ok || (st == ASC_OK && api_no_memory(fault));
 }
 
 static bool by_ids(api_answer *a, serve_bench *b, const json_t *list, serve_fault *fault) {
@@ -57,7 +63,9 @@ static bool by_ids(api_answer *a, serve_bench *b, const json_t *list, serve_faul
     a->ids = api_ids(list, &a->n);
     if (a->ids == NULL || asc_text_create(b->ctx, &t) != ASC_OK) return api_no_memory(fault);
     for (size_t i = 0; i < a->n; i++) asc_text_add(t, asc_token_piece(tk, a->ids[i]));
-    const bool ok = keep_text(a, asc_text_view(t), fault);
+    const bool ok = keep_text(a, asc_text_view(t), a->n, fault);
+    for (size_t i = 0; ok && i + 1 < a->n; i++)
+        a->starts[i + 1] = a->starts[i] + api_n_characters(asc_token_piece(tk, a->ids[i]));
     asc_text_destroy(t);
     return ok;
 }

@@ -41,6 +41,7 @@ void api_answer_destroy(void *self) {
     api_body_free(&a->body);
     free(a->ids);
     free(a->prompt);
+    free(a->starts);
     free(a->question);
     free(a);
 }

@@ -26,6 +26,7 @@ typedef struct api_answer {
     size_t n;
     char *prompt; /* completions: its text, for echo */
     size_t prompt_len;
+    size_t *starts; /* the same: characters of it before each token */
     char *question; /* JSON: what is to be explained of the answer, without the answer; NULL = nothing */
     asc_generate_options o;
     asc_view stop[16];
@@ -38,7 +39,7 @@ typedef struct api_answer {
     const asc_tokenizer *tk;
     asc_text *text, *doc, *line; /* the answer; JSON in the making; the same in one line */
     api_tokens told, prompt_told;
-    size_t offset; /* characters of the text before the next token (completions' text_offset) */
+    size_t offset; /* characters of the text before the answer's next token */
     bool begun;
 } api_answer;
 

@@ -112,8 +112,8 @@ static void lists(api_answer *a, const api_tokens *parts[2], const size_t first[
                 if (list == 1) asc_text_num(t, NULL, k->t.logprob);
                 if (list == 2 && isnan(k->t.logprob)) asc_text_null(t, NULL);
                 if (list == 2 && !isnan(k->t.logprob)) top_object(a, k);
-                if (list == 3) asc_text_int(t, NULL, (int64_t)offset);
-                if (list == 3 && shows(a, k)) offset += api_n_characters(asc_token_piece(a->tk, k->t.id));
+                if (list == 3) asc_text_int(t, NULL, (int64_t)(p == 0 ? a->starts[i] : offset));
+                if (list == 3 && p == 1) offset += api_n_characters(asc_token_piece(a->tk, k->t.id));
             }
         }
         asc_text_end(t);

@@ -1,0 +1,229 @@
+/* test_api_explain.c - /v1/explain gives the bits of `ascribe explain --json`; streams, saved results, pages
+ * and limits; and embeddings against transformers' numbers. */
+#include "api_test.h"
+#include <math.h>
+
+#define MODEL "goldens/zoo_gguf/llama-q4_1/model.gguf"
+
+/* What depends on the clock, and on what else the process holds in memory. */
+static void drop_times(json_t *v) {
+    json_object_del(v, "seconds");
+    json_object_del(v, "predicted_seconds");
+    json_object_del(v, "peak_bytes");
+    json_object_del(v, "predicted_peak_bytes");
+}
+
+static json_t *by_program(const char *model, const char *options) {
+    char command[9000];
+    const char *build = getenv("ASC_BUILD_ROOT");
+    snprintf(command, sizeof command, "%s/ascribe explain %s %s --quiet --json -",
+             build != NULL ? build : "build", model, options);
+    FILE *p = popen(command, "r");
+    assert_non_null(p);
+    size_t len = 0;
+    char *text = read_all(fileno(p), &len);
+    assert_int_equal(pclose(p), 0);
+    json_t *v = json_loads(text, 0, NULL);
+    assert_non_null(v);
+    free(text);
+    drop_times(v);
+    return v;
+}
+
+static void same_bits(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"--prompt 'some words here' --target ' and'",
+         "{\"prompt\": \"some words here\", \"target\": \" and\"}"},
+        {"--prompt 'some words here' --generate 3 --features token --per-token --method saliency",
+         "{\"prompt\": \"some words here\", \"generate\": 3, \"features\": \"token\", \"per_token\": true,"
+         "\"method\": \"saliency\"}"},
+        {"--ids 5,9,20 --target-ids 7 --method integrated-gradients --rule gauss-legendre --steps 4 "
+         "--baseline eos",
+         "{\"ids\": [5, 9, 20], \"target_ids\": [7], \"method\": \"integrated-gradients\","
+         "\"rule\": \"gauss-legendre\", \"steps\": 4, \"baseline\": \"eos\"}"},
+        {"--prompt 'a b c d e' --method shapley-value-sampling --samples 6 --seed 4 --versus ' b' --target ' "
+         "a'",
+         "{\"prompt\": \"a b c d e\", \"method\": \"shapley-value-sampling\", \"samples\": 6, \"seed\": 4,"
+         "\"versus\": \" b\", \"target\": \" a\", \"save\": null, \"stream\": false}"},
+        {"--prompt 'a b' --dry-run", "{\"prompt\": \"a b\", \"dry_run\": true}"},
+    };
+    char model[4200];
+    snprintf(model, sizeof model, "%s", test_data(MODEL));
+    server *s = api_up(model, (serve_options){0});
+    for (int again = 0; again < 2; again++) {
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            json_t *want = by_program(model, rows[i][0]);
+            reply r = api_call(s, "POST", "/v1/explain", rows[i][1]);
+            if (r.status != 200) fail_msg("%s: %s", rows[i][1], r.body);
+            assert_string_equal(reply_header(&r, "Content-Type"), "application/json");
+            drop_times(r.json);
+            const char *key;
+            json_t *v;
+            json_object_foreach(want, key, v) if (!json_equal(v, json_object_get(r.json, key))) fail_msg(
+                "row %zu, \"%s\": %s, expected %s", i, key,
+                json_dumps(json_object_get(r.json, key), JSON_ENCODE_ANY), json_dumps(v, JSON_ENCODE_ANY));
+            assert_int_equal(json_object_size(want), json_object_size(r.json));
+            json_decref(want);
+            reply_free(&r);
+        }
+    }
+    api_down(s);
+}
+
+typedef struct events {
+    char names[512], id[32], command[512];
+    json_t *result;
+} events;
+
+static void hear(void *self, const char *name, const char *data) {
+    events *e = self;
+    json_t *v = json_loads(data, 0, NULL);
+    assert_non_null(v);
+    if (strcmp(name, "progress") != 0) {
+        strcat(e->names, name);
+        strcat(e->names, " ");
+    }
+    if (strcmp(name, "saved") == 0) snprintf(e->id, sizeof e->id, "%s", text_at(v, "id"));
+    if (strcmp(name, "command") == 0) snprintf(e->command, sizeof e->command, "%s", text_at(v, "command"));
+    if (strcmp(name, "result") == 0) e->result = json_incref(v);
+    json_decref(v);
+}
+
+static void streams_and_links(void **state) {
+    (void)state;
+    server *s = api_up(test_data(MODEL), (serve_options){0});
+    events e = {.result = NULL};
+    char path[64];
+    reply r = api_call(s, "POST", "/v1/explain",
+                       "{\"prompt\": \"some words\", \"target\": \" here\", \"stream\": true, \"save\": true,"
+                       "\"method\": \"integrated-gradients\"}");
+    assert_int_equal(r.status, 200);
+    each_event(&r, hear, &e);
+    assert_string_equal(e.names, "saved result command ");
+    assert_int_equal(strlen(e.id), 16);
+    assert_non_null(strstr(e.command, "--method integrated-gradients"));
+    reply_free(&r);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "/v1/results/%s%s", e.id, i == 0 ? "" : ".json");
+        r = api_call(s, "GET", path, NULL);
+        assert_int_equal(r.status, 200);
+        assert_true(json_equal(r.json, e.result));
+        reply_free(&r);
+    }
+    snprintf(path, sizeof path, "/v1/results/%s.html", e.id);
+    r = api_call(s, "GET", path, NULL);
+    assert_int_equal(r.status, 200);
+    assert_non_null(strstr(r.body, "<html"));
+    assert_non_null(strstr(r.head, "sandbox"));
+    reply_free(&r);
+    r = api_call(s, "GET", "/v1/results/0123456789abcdef", NULL);
+    assert_int_equal(r.status, 404);
+    reply_free(&r);
+    r = api_call(s, "POST", "/v1/explain", "{\"prompt\": \"some words\", \"save\": true}");
+    assert_int_equal(strlen(reply_header(&r, "X-Result-Id")), 16);
+    reply_free(&r);
+    r = api_call(s, "POST", "/v1/explain", "{\"prompt\": \"some words\", \"format\": \"html\"}");
+    assert_int_equal(r.status, 200);
+    assert_non_null(strstr(reply_header(&r, "Content-Type"), "text/html"));
+    assert_non_null(strstr(r.body, "<html"));
+    reply_free(&r);
+    json_decref(e.result);
+    api_down(s);
+}
+
+/* What would be too much is refused before it runs. */
+static void limits(void **state) {
+    (void)state;
+    server *s = api_up(test_data(MODEL), (serve_options){.max_tokens = 8, .max_memory_bytes = 1 << 20});
+    static const char *const rows[][2] = {
+        {"/v1/explain", "{\"prompt\": \"a b c d e f g h i j k l m n o p\", \"target\": \" q\"}"},
+        {"/v1/completions", "{\"prompt\": \"a b c d\", \"max_tokens\": 9}"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        reply r = api_call(s, "POST", rows[i][0], rows[i][1]);
+        if (r.status != 413) fail_msg("%s: %d %s", rows[i][1], r.status, r.body);
+        reply_free(&r);
+    }
+    reply r = api_call(s, "POST", "/v1/completions", "{\"prompt\": \"a\", \"max_tokens\": 2}");
+    assert_int_equal(r.status, 200);
+    reply_free(&r);
+    api_down(s);
+}
+
+static double f32_at(const char *base64, size_t i) {
+    unsigned char raw[4];
+    for (size_t k = 0; k < 4; k++) { /* byte 4i + k of the decoded text */
+        const size_t byte = 4 * i + k, group = byte / 3 * 4, in = byte % 3;
+        uint32_t bits = 0;
+        for (size_t c = 0; c < 4; c++) {
+            static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+            const char *at_digit = strchr(digits, base64[group + c]);
+            bits = bits << 6 | (base64[group + c] == '=' ? 0u : (uint32_t)(at_digit - digits));
+        }
+        raw[k] = (unsigned char)(bits >> (16 - 8 * in));
+    }
+    float f;
+    memcpy(&f, raw, sizeof f);
+    return (double)f;
+}
+
+/* Against float64 numbers of transformers; f32 layers of width 12 lose some 2e-5 (test_encoder.c). */
+static void embeddings(void **state) {
+    (void)state;
+    char folder[4200], file[4300], body[1200];
+    snprintf(folder, sizeof folder, "%s", test_data("encoders/mpnet"));
+    snprintf(file, sizeof file, "%s/case.json", folder);
+    json_t *c = json_load_file(file, 0, NULL), *want = at(c, "cases.0.embedding"),
+           *ids = at(c, "cases.0.input_ids");
+    if (want == NULL) want = at(c, "embedding"), ids = at(c, "input_ids");
+    assert_non_null(want);
+    char *list = json_dumps(ids, JSON_COMPACT);
+    server *s = api_up(folder, (serve_options){0});
+    for (int kind = 0; kind < 3; kind++) {
+        snprintf(body, sizeof body,
+                 kind == 0   ? "{\"input\": %s, \"model\": \"mpnet\"}"
+                 : kind == 1 ? "{\"input\": [%s, [3, 4]], \"encoding_format\": \"float\"}"
+                             : "{\"input\": [%s], \"encoding_format\": \"base64\"}",
+                 list);
+        reply r = api_call(s, "POST", "/v1/embeddings", body);
+        if (r.status != 200) fail_msg("%s: %s", body, r.body);
+        assert_int_equal(json_array_size(at(r.json, "data")), kind == 1 ? 2 : 1);
+        json_t *e = at(r.json, "data.0.embedding");
+        if (kind < 2) assert_int_equal(json_array_size(e), json_array_size(want));
+        for (size_t i = 0; i < json_array_size(want); i++) {
+            const double got =
+                kind < 2 ? json_real_value(json_array_get(e, i)) : f32_at(json_string_value(e), i);
+            assert_true(fabs(got - json_real_value(json_array_get(want, i))) <= 2e-5);
+        }
+        assert_int_equal(json_integer_value(at(r.json, "usage.prompt_tokens")),
+                         json_array_size(ids) + (kind == 1 ? 2 : 0));
+        reply_free(&r);
+    }
+    static const char *const bad[] = {"{\"input\": []}",
+                                      "{\"input\": [[]]}",
+                                      "{\"input\": [\"a\", 3]}",
+                                      "{\"input\": 3}",
+                                      "{\"input\": [99999999]}",
+                                      "{\"input\": [1], \"dimensions\": 2}",
+                                      "{\"input\": [1], \"encoding_format\": \"hex\"}",
+                                      "{}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        reply r = api_call(s, "POST", "/v1/embeddings", bad[i]);
+        if (r.status != 400 || text_at(r.json, "error.param") == NULL) fail_msg("%s: %s", bad[i], r.body);
+        reply_free(&r);
+    }
+    reply r = api_call(s, "POST", "/v1/completions", "{\"prompt\": \"a\"}");
+    assert_int_equal(r.status, 400);
+    assert_string_equal(text_at(r.json, "error.code"), "model_cannot_generate");
+    reply_free(&r);
+    free(list);
+    json_decref(c);
+    api_down(s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(streams_and_links),
+                                       cmocka_unit_test(limits), cmocka_unit_test(embeddings)};
+    return cmocka_run_group_tests_name("explain over HTTP", tests, NULL, NULL);
+}
