@@ -41,8 +41,8 @@ static bool add_slab(asc_graph *g) {
 }
 
 asc_tensor *asc_graph_node_bare(asc_graph *g) {
-    /* Between a begin that found no memory and its end nothing is recorded: it would belong to the surrounding
-     * scope, and outlive the labels and weights that it points at. */
+    /* Between a begin that found no memory and its end nothing is recorded: it would belong to the scope
+     * around it, and outlive the labels and weights that it points at. */
     if (g->n_scopes_lost > 0) {
         g->ctx->error = g->first;
         return NULL;
