@@ -187,7 +187,7 @@ enum MHD_Result exchange_access(void *cls, struct MHD_Connection *c, const char 
         x->opened = true;
         if (!open_exchange(x, url, method, version)) return MHD_NO;
         bool asks = exchange_header(x, "Expect") != NULL,
-             hopeless = announced(x) / DISCARD_TIMES > x->s->o.max_body_bytes;
+             hopeless = x->close || announced(x) / DISCARD_TIMES > x->s->o.max_body_bytes;
         return x->reply != NULL && (asks || hopeless) ? send_reply(x) : MHD_YES;
     }
     if (*n > 0) {

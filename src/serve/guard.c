@@ -165,7 +165,7 @@ static bool check_token(exchange *x) {
 static bool check_route(exchange *x, bool found) {
     char allow[160];
     if (strcmp(x->method, "OPTIONS") == 0 && (x->route != NULL || strcmp(x->path, "*") == 0)) {
-        route_allow(x->path, allow, sizeof allow);
+        route_allow(x->s->routes, x->path, allow, sizeof allow);
         exchange_reply_header(x, "Allow", x->route != NULL ? allow : "GET, HEAD, POST, DELETE, OPTIONS");
         exchange_reply(x, 204, NULL, (asc_view){NULL, 0});
         return false;
@@ -174,7 +174,7 @@ static bool check_route(exchange *x, bool found) {
         return refuse(x, 404, "no_such_path", "there is nothing at this path",
                       "/openapi.json lists the paths");
     if (found) return true;
-    route_allow(x->path, allow, sizeof allow);
+    route_allow(x->s->routes, x->path, allow, sizeof allow);
     exchange_reply_header(x, "Allow", allow);
     return refuse(x, 405, "wrong_method", "this path does not know this method",
                   "the Allow header lists those it knows");
@@ -183,11 +183,14 @@ static bool check_route(exchange *x, bool found) {
 static bool check_body(exchange *x) {
     const char *length = exchange_header(x, "Content-Length"),
                *coding = exchange_header(x, "Transfer-Encoding"), *type = exchange_header(x, "Content-Type");
-    if (length != NULL && coding != NULL) /* the way one request is smuggled inside another */
+    x->close = length != NULL && coding != NULL; /* the way one request is smuggled inside another */
+    if (x->close)
         return refuse(x, 400, "two_lengths", "Content-Length and Transfer-Encoding exclude each other",
                       "send one");
-    if (coding != NULL && strcasecmp(coding, "chunked") != 0)
+    if (coding != NULL && strcasecmp(coding, "chunked") != 0) {
+        x->close = true; /* where the body ends is not known */
         return refuse(x, 501, "unknown_coding", "the only Transfer-Encoding known here is chunked", NULL);
+    }
     const char *packed = exchange_header(x, "Content-Encoding");
     if (packed != NULL && strcasecmp(packed, "identity") != 0)
         return refuse(x, 415, "packed_body", "compressed bodies are not read here", "send it as it is");
@@ -202,7 +205,7 @@ static bool check_body(exchange *x) {
 
 bool guard_check(exchange *x, const char *version) {
     bool found = false;
-    x->route = route_find(x->method, x->path, x->parts, &x->n_parts, &found);
+    x->route = route_find(x->s->routes, x->method, x->path, x->parts, &x->n_parts, &found);
     if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0) {
         x->close = true;
         return refuse(x, 505, "http_version", "this server speaks HTTP/1.0 and HTTP/1.1", NULL);

@@ -42,6 +42,7 @@ typedef struct kind_count {
 
 struct metrics {
     pthread_mutex_t lock;
+    route_table routes;
     route_count counts[MAX_COUNTS];
     size_t n_counts, n_kinds;
     kind_count kinds[SERVE_MAX_KINDS];
@@ -49,10 +50,11 @@ struct metrics {
     histogram *seconds; /* of each route, then of none */
 };
 
-metrics *metrics_create(void) {
+metrics *metrics_create(route_table t) {
     metrics *m = calloc(1, sizeof *m);
     if (m == NULL) return NULL;
-    m->seconds = calloc(serve_n_routes + 1, sizeof *m->seconds);
+    m->routes = t;
+    m->seconds = calloc(t.n + 1, sizeof *m->seconds);
     if (m->seconds != NULL && pthread_mutex_init(&m->lock, NULL) == 0) return m;
     free(m->seconds);
     free(m);
@@ -79,7 +81,7 @@ void metrics_request(metrics *m, const serve_route *r, int status, double second
     while (i < m->n_counts && (m->counts[i].route != r || m->counts[i].status != status)) i++;
     if (i == m->n_counts && i < MAX_COUNTS) m->counts[m->n_counts++] = (route_count){r, status, 0};
     if (i < MAX_COUNTS) m->counts[i].n++;
-    observe(&m->seconds[r != NULL ? (size_t)(r - serve_routes) : serve_n_routes], seconds);
+    observe(&m->seconds[r != NULL ? (size_t)(r - m->routes.v) : m->routes.n], seconds);
     m->in += in;
     m->out += out;
     pthread_mutex_unlock(&m->lock);
@@ -146,13 +148,13 @@ static void put_requests(FILE *out, const metrics *m) {
                 name_of(m->counts[i].route, name, sizeof name), m->counts[i].status,
                 (unsigned long long)m->counts[i].n);
     head(out, METRIC_REQUEST_SECONDS);
-    for (size_t i = 0; i <= serve_n_routes; i++) {
+    for (size_t i = 0; i <= m->routes.n; i++) {
         const histogram *h = &m->seconds[i];
         uint64_t n = 0;
         for (size_t k = 0; k <= N_BOUNDS; k++) n += h->at[k];
         if (n > 0)
             put_histogram(out, METRIC_REQUEST_SECONDS, "route",
-                          name_of(i < serve_n_routes ? &serve_routes[i] : NULL, name, sizeof name), h);
+                          name_of(i < m->routes.n ? &m->routes.v[i] : NULL, name, sizeof name), h);
     }
     one(out, METRIC_RECEIVED, (double)m->in);
     one(out, METRIC_SENT, (double)m->out);

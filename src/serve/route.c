@@ -34,14 +34,15 @@ bool route_match(const char *pattern, const char *path, part *parts, size_t *n) 
     return *path == '\0';
 }
 
-const serve_route *route_find(const char *method, const char *path, part *parts, size_t *n, bool *found) {
+const serve_route *route_find(route_table t, const char *method, const char *path, part *parts, size_t *n,
+                              bool *found) {
     const serve_route *near = NULL;
     part own[SERVE_MAX_PARTS];
     size_t n_own;
     *found = false;
     *n = 0;
-    for (size_t i = 0; i < serve_n_routes; i++) {
-        const serve_route *r = &serve_routes[i];
+    for (size_t i = 0; i < t.n; i++) {
+        const serve_route *r = &t.v[i];
         if (!route_match(r->path, path, own, &n_own)) continue;
         near = near != NULL ? near : r;
         if (strcmp(r->method, method) != 0 && !(strcmp(method, "HEAD") == 0 && strcmp(r->method, "GET") == 0))
@@ -54,12 +55,12 @@ const serve_route *route_find(const char *method, const char *path, part *parts,
     return near;
 }
 
-void route_allow(const char *path, char *out, size_t size) {
+void route_allow(route_table t, const char *path, char *out, size_t size) {
     part parts[SERVE_MAX_PARTS];
     size_t n, used = 0;
     out[0] = '\0';
-    for (size_t i = 0; i < serve_n_routes; i++) {
-        const serve_route *r = &serve_routes[i];
+    for (size_t i = 0; i < t.n; i++) {
+        const serve_route *r = &t.v[i];
         if (!route_match(r->path, path, parts, &n)) continue;
         int w = snprintf(out + used, size - used, "%s%s, ", r->method,
                          strcmp(r->method, "GET") == 0 ? ", HEAD" : "");

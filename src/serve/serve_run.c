@@ -46,7 +46,7 @@ int serve_run(const serve_options *o) {
     sigaddset(&set, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &set, &before); /* every thread that is made from here on inherits it */
     signal(SIGPIPE, SIG_IGN);                  /* a reader of the log that leaves ends nobody's job */
-    int rc = server_start(o, &s);
+    int rc = server_start(o, (route_table){serve_routes, serve_n_routes}, &s);
     if (rc == 0) {
         printf("ascribe serves %s at %s\n", o->model_path, s->address);
         fflush(stdout);

@@ -160,7 +160,7 @@ static int start(server *s) {
     if (rc == 0) rc = check_token(&s->o, &s->names);
     if (rc == 0) rc = open_model(s);
     if (rc != 0) return rc;
-    s->metrics = metrics_create();
+    s->metrics = metrics_create(s->routes);
     s->store = store_open(s->o.store, s->o.max_store_bytes);
     if (s->store == NULL && s->o.store != NULL) return INPUT_ERROR;
     bool fine = s->metrics != NULL && s->store != NULL && serve_random_hex(s->cookie, 32);
@@ -172,7 +172,7 @@ static int start(server *s) {
     return INTERNAL_ERROR;
 }
 
-int server_start(const serve_options *o, server **out) {
+int server_start(const serve_options *o, route_table routes, server **out) {
     server *s = calloc(1, sizeof *s);
     *out = NULL;
     if (s == NULL || !make_locks(s)) {
@@ -181,6 +181,7 @@ int server_start(const serve_options *o, server **out) {
         return INTERNAL_ERROR;
     }
     s->o = *o;
+    s->routes = routes;
     s->listener = -1;
     s->begun = serve_now();
     defaults(&s->o);

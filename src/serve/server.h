@@ -28,7 +28,7 @@ typedef struct header {
     char name[];
 } header;
 
-/* ---- conn.c: connections ------------------------------------------------------------------------------- */
+/* ---- conn.c: connections ---- */
 
 typedef enum conn_phase { CONN_HEADERS, CONN_BODY, CONN_REPLY } conn_phase;
 
@@ -48,7 +48,7 @@ void conn_notify(void *cls, struct MHD_Connection *c, void **slot, enum MHD_Conn
 /* The thread that notices clients that are gone or too slow, and jobs that take too long. */
 void *conn_watch(void *cls);
 
-/* ---- exchange.c ---------------------------------------------------------------------------------------- */
+/* ---- exchange.c ---- */
 
 typedef struct part {
     const char *name; /* in the route's path, name_len long */
@@ -92,7 +92,7 @@ void exchange_end(void *cls, struct MHD_Connection *c, void **slot, enum MHD_Req
 /* form.c */
 void exchange_free_fields(exchange *x);
 
-/* ---- reply.c ------------------------------------------------------------------------------------------- */
+/* ---- reply.c ---- */
 
 bool header_set(header **list, const char *name, const char *value); /* false: no memory */
 const char *header_get(const header *list, const char *name);
@@ -102,8 +102,7 @@ void reply_headers(struct MHD_Response *r, const exchange *x, const header *own)
 /* The body of an error: JSON, or a page; made with malloc, NULL without memory. */
 char *fault_body(const serve_fault *f, bool page, const char *request_id);
 
-/* ---- guard.c: who may ask -------------------------------------------------------------------------------
- */
+/* ---- guard.c: who may ask ---- */
 
 /* Names that Host: may have: of loopback, of the address, of --host, of this machine, and the caller's. */
 typedef struct guard_names {
@@ -121,16 +120,20 @@ bool guard_id(const char *id); /* 16 digits 0-9a-f */
 /* Checks a request whose headers are there; true, or the reply was made. */
 bool guard_check(exchange *x, const char *version);
 
-/* ---- route.c --------------------------------------------------------------------------------------------
- */
+/* ---- route.c ---- */
 
 bool route_match(const char *pattern, const char *path, part *parts, size_t *n);
+/* What a server answers: serve_routes, or a table of a test. */
+typedef struct route_table {
+    const serve_route *v;
+    size_t n;
+} route_table;
 /* NULL: no route has this path; else *found is false where none has the method. */
-const serve_route *route_find(const char *method, const char *path, part *parts, size_t *n, bool *found);
-void route_allow(const char *path, char *out, size_t size); /* "GET, HEAD, OPTIONS" */
+const serve_route *route_find(route_table t, const char *method, const char *path, part *parts, size_t *n,
+                              bool *found);
+void route_allow(route_table t, const char *path, char *out, size_t size); /* "GET, HEAD, OPTIONS" */
 
-/* ---- serve_job.c, serve_queue.c, worker.c
- * ---------------------------------------------------------------------- */
+/* ---- serve_job.c, serve_queue.c, worker.c ---- */
 
 typedef enum job_stop { STOP_NONE, STOP_GONE, STOP_DELETED, STOP_TIME, STOP_SLOW, STOP_ENDING } job_stop;
 typedef enum job_state { JOB_WAITING, JOB_RUNNING, JOB_ENDED } job_state;
@@ -207,10 +210,10 @@ void queue_learn(job_queue *q, const job *j);
 void *worker_main(void *cls);
 bool worker_progress(void *self, const char *what, double done, double total);
 
-/* ---- metrics.c, log.c ---------------------------------------------------------------------------------- */
+/* ---- metrics.c, log.c ---- */
 
 typedef struct metrics metrics;
-metrics *metrics_create(void);
+metrics *metrics_create(route_table t);
 void metrics_destroy(metrics *m);
 void metrics_request(metrics *m, const serve_route *r, int status, double seconds, size_t in, size_t out);
 void metrics_job(metrics *m, const job *j);
@@ -223,7 +226,7 @@ typedef struct job_line {
 } job_line;
 void serve_log(const exchange *x, const job_line *j, double seconds); /* j NULL: a handler answered */
 
-/* ---- store.c ------------------------------------------------------------------------------------------- */
+/* ---- store.c ---- */
 
 typedef struct store store;
 /* folder NULL: in memory. NULL with a message printed: no folder that can be written. */
@@ -234,10 +237,11 @@ void store_size(store *st, size_t *n, size_t *bytes);
 /* The document, made with malloc. */
 bool store_find(store *st, const char *id, const char *kind, char **out, size_t *len, serve_fault *fault);
 
-/* ---- server.c ------------------------------------------------------------------------------------------ */
+/* ---- server.c ---- */
 
 struct server {
     serve_options o;
+    route_table routes;
     guard_names names;
     int port;
     char address[96]; /* "http://127.0.0.1:8080/" */
@@ -261,7 +265,7 @@ struct server {
 };
 
 /* Opens the model, listens and serves; the exit code, and a message printed. */
-int server_start(const serve_options *o, server **out);
+int server_start(const serve_options *o, route_table routes, server **out);
 size_t server_stop_jobs(server *s,
                         bool cancel); /* no new jobs; waiting ones are told; with cancel: the running too */
 asc_status server_check_file(server *s);        /* of the worker's model; by the worker */
