@@ -1,38 +1,35 @@
-/* ask_net.c - questions about nets. */
-#include "ask_parts.h"
+/* ask_net.c - questions about nets: reading them, asking them. */
+#include "ask_net_parts.h"
 
 asc_status asc_ask_net_parse(asc_question *q) {
-    ASC_FAIL(q->ctx, ASC_UNIMPLEMENTED, "questions about nets as JSON are not supported");
-    return asc_hint(q->ctx, "use asc_attribute, or ascribe explain MODEL.onnx");
+    const size_t n = q->net->n_inputs;
+    q->attr.struct_size = sizeof q->attr;
+    if (n == 0 || q->net->n_outputs == 0)
+        return ASC_FAIL(q->ctx, ASC_INVALID_ARGUMENT, "the net has no %s: there is nothing to ask",
+                        n == 0 ? "inputs" : "outputs");
+    asc_ask_net *a = q->of_net = asc_ask_alloc(q, 1, sizeof *a);
+    if (a == NULL) return ASC_RESOURCE_EXHAUSTED;
+    a->inputs = asc_ask_alloc(q, 2 * n, sizeof *a->inputs);
+    a->given_by = asc_ask_alloc(q, n, sizeof *a->given_by);
+    if (a->inputs == NULL || a->given_by == NULL) return ASC_RESOURCE_EXHAUSTED;
+    a->baselines = a->inputs + n;
+    asc_status st = asc_ask_net_inputs(q);
+    if (st == ASC_OK) st = asc_ask_net_options(q);
+    if (st == ASC_OK) st = asc_ask_net_target(q);
+    return st == ASC_OK ? asc_ask_net_method(q) : st;
 }
 
-void asc_ask_net_free(asc_question *q) { (void)q; }
+void asc_ask_net_free(asc_question *q) {
+    asc_ask_net *a = q->of_net;
+    if (a == NULL) return;
+    for (asc_ask_owned *o = a->owned; o != NULL; o = o->next) asc_array_free(q->ctx, &o->a);
+    asc_image_free(q->ctx, &a->picture);
+    asc_table_free(q->ctx, &a->table);
+}
 
 asc_status asc_ask_net_run(asc_question *q, asc_answer *a) {
-    (void)a;
-    return ASC_FAIL(q->ctx, ASC_UNIMPLEMENTED, "questions about nets as JSON are not supported");
-}
-
-void asc_ask_net_answer_free(asc_answer *a) { (void)a; }
-
-void asc_ask_net_json(asc_answer *a, asc_text *out) {
-    (void)a;
-    (void)out;
-}
-
-void asc_ask_net_html(asc_answer *a, asc_text *out) {
-    (void)a;
-    (void)out;
-}
-
-void asc_ask_net_text(asc_answer *a, asc_text *out, const asc_report_style *style) {
-    (void)a;
-    (void)out;
-    (void)style;
-}
-
-bool asc_ask_net_command(const asc_question *q, asc_text *out) {
-    (void)q;
-    (void)out;
-    return false;
+    asc_status st = asc_attribute(q->net, &q->attr, &a->attribution);
+    if (st == ASC_OK && q->of_net->sum_rows && !q->attr.dry_run)
+        asc_scores_sum_rows(&a->attribution->scores[0]);
+    return st;
 }

@@ -22,13 +22,6 @@ static asc_status missing(asc_ctx *ctx, const char *key, const char *wanted) {
     return asc_hint(ctx, "use a file that 'ascribe explain --json' wrote");
 }
 
-static int base64_digit(char c) {
-    if (c >= 'A' && c <= 'Z') return c - 'A';
-    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-    if (c >= '0' && c <= '9') return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
 /* The bytes of a text: of "bytes_b64" where it stands, else of `key`. */
 static asc_status get_bytes(reader *r, const asc_json *obj, const char *key, asc_view *out) {
     const asc_json *j = asc_json_get(obj, key), *b64 = asc_json_get(obj, "bytes_b64");
@@ -42,16 +35,8 @@ static asc_status get_bytes(reader *r, const asc_json *obj, const char *key, asc
         *out = asc_view_make(copy, v.len);
         return ASC_OK;
     }
-    uint32_t bits = 0;
-    int have = 0;
-    while (v.len > 0 && v.ptr[v.len - 1] == '=') v.len--;
-    for (size_t i = 0; i < v.len; i++) {
-        int d = base64_digit(v.ptr[i]);
-        if (d < 0) return missing(r->ctx, "bytes_b64", "base64");
-        bits = bits << 6 | (uint32_t)d;
-        have += 6;
-        if (have >= 8) copy[n++] = (char)(bits >> (have -= 8) & 255);
-    }
+    n = asc_base64_read(v, copy);
+    if (n == SIZE_MAX) return missing(r->ctx, "bytes_b64", "base64");
     *out = asc_view_make(copy, n);
     return ASC_OK;
 }

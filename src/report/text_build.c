@@ -135,6 +135,32 @@ void asc_base64(asc_strbuf *out, asc_view v) {
     }
 }
 
+static int base64_digit(char c) {
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+static bool is_white(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+size_t asc_base64_read(asc_view v, char *out) {
+    uint32_t bits = 0;
+    int have = 0;
+    size_t n = 0, digits = 0;
+    while (v.len > 0 && (v.ptr[v.len - 1] == '=' || is_white(v.ptr[v.len - 1]))) v.len--;
+    for (size_t i = 0; i < v.len; i++) {
+        int d = base64_digit(v.ptr[i]);
+        if (d < 0 && is_white(v.ptr[i])) continue;
+        if (d < 0) return SIZE_MAX;
+        bits = bits << 6 | (uint32_t)d;
+        have += 6;
+        digits++;
+        if (have >= 8) out[n++] = (char)(bits >> (have -= 8) & 255);
+    }
+    return digits % 4 == 1 ? SIZE_MAX : n; /* one digit alone is no byte */
+}
+
 static void put_base64(asc_text *t, asc_view v) {
     asc_strbuf s;
     asc_strbuf_init(&s, t->ctx);

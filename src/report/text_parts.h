@@ -20,6 +20,9 @@ size_t asc_shown_char(const char *p, size_t n, bool *plain, size_t *columns);
 void asc_shown_escape(const char *p, size_t n, char out[16]);
 /* Appends base64, padded (RFC 4648). */
 void asc_base64(asc_strbuf *out, asc_view v);
+/* The bytes of base64, with or without padding, white space between passed over, to out[0 .. v.len / 4 * 3 +
+ * 2]; their count, SIZE_MAX when it is none. */
+size_t asc_base64_read(asc_view v, char *out);
 /* Width of v as asc_text_shown writes it. */
 size_t asc_shown_columns(asc_view v);
 
