@@ -1,4 +1,6 @@
+/* asked_net.c - see asked_net.h. */
 #include "asked_net.h"
+#include "net.h"
 #include "npy.h"
 #include "text_parts.h"
 #include <stdio.h>
