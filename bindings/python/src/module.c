@@ -1,5 +1,5 @@
 /* module.c - the extension module ascribe._ascribe: its types and functions. */
-#include "pyasc.h"
+#include "py_frame.h"
 
 PyTypeObject *pyasc_ctx_type, *pyasc_array_type, *pyasc_subject_type, *pyasc_answer_type;
 
@@ -21,11 +21,24 @@ static const struct {
 } types[] = {{&pyasc_ctx_type, &pyasc_ctx_spec},
              {&pyasc_array_type, &pyasc_array_spec},
              {&pyasc_subject_type, &pyasc_subject_spec},
-             {&pyasc_answer_type, &pyasc_answer_spec}};
+             {&pyasc_answer_type, &pyasc_answer_spec},
+             {&pyasc_frame_type, &pyasc_frame_spec}};
 
 static PyMethodDef functions[] = {
     {"keys", pyasc_keys, METH_NOARGS, "Keys of questions: (name, type, subjects, choices, option, doc)."},
     {"methods", pyasc_methods, METH_NOARGS, "Methods: (name, captum, doc, on prompts, on nets)."},
+    {"op_table", pyasc_op_table, METH_NOARGS,
+     "Ops that nets in Python are made of: (name, kinds of arguments)."},
+    {"captum_names", pyasc_captum_names, METH_NOARGS, "Captum's classes: (class, method, at, neuron)."},
+    {"net_build", pyasc_net_build, METH_VARARGS,
+     "net_build(context, inputs, outputs, forward, params) -> Subject"},
+    {"net_attribute", pyasc_net_attribute, METH_VARARGS, "net_attribute(subject, request, progress) -> dict"},
+    {"net_infidelity", pyasc_net_infidelity, METH_VARARGS, "net_infidelity(subject, request, how) -> dict"},
+    {"net_sensitivity", pyasc_net_sensitivity, METH_VARARGS,
+     "net_sensitivity(subject, request, how) -> dict"},
+    {"net_attack", pyasc_net_attack, METH_VARARGS, "net_attack(subject, request, how) -> dict"},
+    {"net_lime_base", pyasc_net_lime_base, METH_VARARGS,
+     "net_lime_base(subject, request, how, progress) -> dict"},
     {NULL, NULL, 0, NULL}};
 
 static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
