@@ -24,7 +24,7 @@ static inline server *api_up(const char *model, serve_options o) {
     o.ctx.struct_size = sizeof o.ctx;
     if (o.ctx.device == NULL) o.ctx.device = "cpu";
     o.model.struct_size = sizeof o.model;
-    assert_int_equal(server_start(&o, &s), 0);
+    assert_int_equal(server_start(&o, (route_table){serve_routes, serve_n_routes}, &s), 0);
     return s;
 }
 
