@@ -74,7 +74,7 @@ ASC_API void asc_answer_destroy(asc_answer *a);                             /* N
 ASC_API const asc_result *asc_answer_result(const asc_answer *a);           /* NULL: of a net */
 ASC_API const asc_attribution *asc_answer_attribution(const asc_answer *a); /* NULL: of a prompt */
 /* The document that `ascribe explain --json` writes for the same question; the page; the terminal's text.
- * Appended to out, where errors stick. */
+ * Appended to out, where errors stick. style NULL: plain, 100 columns. */
 ASC_API void asc_answer_json(asc_answer *a, asc_text *out);
 ASC_API void asc_answer_html(asc_answer *a, asc_text *out);
 ASC_API void asc_answer_text(asc_answer *a, asc_text *out, const asc_report_style *style);

@@ -66,6 +66,8 @@ void asc_answer_html(asc_answer *a, asc_text *out) {
 }
 
 void asc_answer_text(asc_answer *a, asc_text *out, const asc_report_style *style) {
+    const asc_report_style plain = {.struct_size = sizeof plain};
+    if (style == NULL) style = &plain;
     if (a->result == NULL) {
         asc_ask_net_text(a, out, style);
         return;

@@ -52,25 +52,65 @@ static bool add_one(asc_text *out, const char *option, const asc_json *v) {
     return true;
 }
 
-bool asc_ask_add_plain(const asc_question *q, asc_key_id id, asc_text *out) {
-    const asc_json *v = q->values[id];
-    const char *option = asc_question_key_at((size_t)id)->option;
-    if (option[0] == '\0') return false;
-    if (asc_json_typeof(v) != ASC_JSON_ARRAY) return add_one(out, option, v);
-    size_t n = asc_json_len(v);
-    if (asc_json_typeof(asc_json_at(v, 0)) == ASC_JSON_INT) { /* one option for all of them */
-        for (size_t i = 0; i < n; i++) {
-            if (asc_json_typeof(asc_json_at(v, i)) != ASC_JSON_INT) return false;
-            if (i == 0) asc_text_addf(out, " --%s=", option);
-            asc_text_addf(out, i > 0 ? ",%lld" : "%lld", (long long)asc_json_int(asc_json_at(v, i), 0));
-        }
-        return n > 0;
-    }
+/* Ids and texts of tokens, separated by commas; "\," is a comma. A text that reads as an id cannot be said.
+ */
+static bool add_tokens(const asc_json *v, const char *option, asc_text *out) {
+    char list[2000];
+    size_t len = 0, n = asc_json_typeof(v) == ASC_JSON_ARRAY ? asc_json_len(v) : 1;
     for (size_t i = 0; i < n; i++) {
-        if (asc_json_typeof(asc_json_at(v, i)) != ASC_JSON_STRING || !add_one(out, option, asc_json_at(v, i)))
+        const asc_json *e = asc_json_typeof(v) == ASC_JSON_ARRAY ? asc_json_at(v, i) : v;
+        asc_view s = asc_json_str(e);
+        if (s.len > 255 || len + 2 * s.len + 40 > sizeof list) return false;
+        if (i > 0) list[len++] = ',';
+        if (s.ptr == NULL) {
+            len += (size_t)snprintf(list + len, 30, "%lld", (long long)asc_json_int(e, 0));
+            continue;
+        }
+        if (s.len == 0 || (s.ptr[0] >= '0' && s.ptr[0] <= '9') || memchr(s.ptr, '\0', s.len) != NULL)
             return false;
+        for (size_t k = 0; k < s.len; k++) {
+            if (s.ptr[k] == ',' || s.ptr[k] == '\\') list[len++] = '\\';
+            list[len++] = s.ptr[k];
+        }
+    }
+    asc_ask_add_option(out, option, asc_view_make(list, len));
+    return n > 0;
+}
+
+static bool add_ids(const asc_json *v, const char *option, asc_text *out) {
+    size_t n = asc_json_len(v);
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0) asc_text_addf(out, " --%s ", option);
+        asc_text_addf(out, i > 0 ? ",%lld" : "%lld", (long long)asc_json_int(asc_json_at(v, i), 0));
     }
     return n > 0;
+}
+
+bool asc_ask_add_plain(const asc_question *q, asc_key_id id, asc_text *out) {
+    const asc_json *v = q->values[id];
+    const asc_question_key *k = asc_question_key_at((size_t)id);
+    if (k->option[0] == '\0') return false;
+    switch (k->type) {
+    case ASC_KEY_TEXT:
+    case ASC_KEY_CHOICE:
+    case ASC_KEY_COUNT:
+    case ASC_KEY_WHOLE:
+    case ASC_KEY_NUMBER:
+    case ASC_KEY_BYTES:
+    case ASC_KEY_BOOL:
+        return add_one(out, k->option, v);
+    case ASC_KEY_IDS:
+        return add_ids(v, k->option, out);
+    case ASC_KEY_TOKENS:
+        return add_tokens(v, k->option, out);
+    case ASC_KEY_TEXTS: /* the option several times */
+        if (asc_json_typeof(v) != ASC_JSON_ARRAY) return add_one(out, k->option, v);
+        for (size_t i = 0; i < asc_json_len(v); i++)
+            if (!add_one(out, k->option, asc_json_at(v, i))) return false;
+        return asc_json_len(v) > 0;
+    default:
+        return false;
+    }
 }
 
 bool asc_question_command(const asc_question *q, asc_text *out) {
@@ -86,12 +126,31 @@ bool asc_question_command(const asc_question *q, asc_text *out) {
     return said;
 }
 
+/* Values by name that are plain texts: NAME=TEXT for each. */
+static bool add_values(const asc_json *v, asc_text *out) {
+    void *iter = NULL;
+    asc_view name;
+    const asc_json *e;
+    if (asc_json_typeof(v) != ASC_JSON_OBJECT || asc_json_len(v) == 0) return false;
+    while (asc_json_next(v, &iter, &name, &e)) {
+        asc_view text = asc_json_str(e);
+        if (text.ptr == NULL || name.len == 0 || memchr(name.ptr, '=', name.len) != NULL ||
+            memchr(text.ptr, '\0', text.len) != NULL)
+            return false;
+        asc_ask_add_option(out, "values", name);
+        asc_text_adds(out, "=");
+        quoted(out, text);
+    }
+    return true;
+}
+
 bool asc_ask_prompt_command(const asc_question *q, asc_text *out) {
     for (int id = 0; id < ASC_N_KEYS; id++) {
         if (q->values[id] == NULL) continue;
         if (id == ASC_KEY_ID_PROMPT && q->kind == ASC_SUBJECT_ENCODER)
             asc_ask_add_option(out, "text", asc_json_str(q->values[id]));
-        else if (!asc_ask_add_plain(q, (asc_key_id)id, out))
+        else if (id == ASC_KEY_ID_VALUES ? !add_values(q->values[id], out)
+                                         : !asc_ask_add_plain(q, (asc_key_id)id, out))
             return false;
     }
     return true;

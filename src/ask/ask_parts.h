@@ -142,8 +142,8 @@ bool asc_ask_net_command(const asc_question *q, asc_text *out);
 
 /* " --NAME VALUE", quoted for a shell. */
 void asc_ask_add_option(asc_text *out, const char *option, asc_view value);
-/* Adds the option of a key whose value is a plain one (text, choice, number, whole numbers, true; false adds
- * nothing; a list of texts is several options); false when no option says it. */
+/* Adds the option of a key by its type: texts, choices, numbers, true (false adds nothing), ids, tokens; a
+ * list of texts is the option several times. False when the option cannot say the value. */
 bool asc_ask_add_plain(const asc_question *q, asc_key_id id, asc_text *out);
 bool asc_ask_prompt_command(const asc_question *q, asc_text *out);
 
