@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { POLL_MASK = 255 };
+
 asc_status asc_pairs_init(const asc_game *g, size_t most, asc_pairs *out) {
     size_t m = g->m, cells;
     asc_ctx *ctx = g->ctx;
@@ -90,15 +92,17 @@ static size_t next_stratum(const asc_pairs *p) {
     return best;
 }
 
-void asc_pairs_draw(asc_pairs *p, const asc_game *g, size_t n) {
+asc_status asc_pairs_draw(asc_pairs *p, const asc_game *g, size_t n) {
     if (n > p->most) n = p->most;
     while (p->n < n) {
         size_t h = next_stratum(p);
-        if (h == p->n_strata) return;
+        if (h == p->n_strata) return ASC_OK;
+        if ((p->n & POLL_MASK) == 0 && asc_poll_cancel(p->ctx) != ASC_OK) return ASC_CANCELLED;
         while (!draw_one(p, g, h + 1)) continue; /* few are left only where there are few: sizes near 1 */
         p->stratum[p->n++] = h;
         p->count[h]++;
     }
+    return ASC_OK;
 }
 
 bool asc_pairs_all(const asc_pairs *p) { return next_stratum(p) == p->n_strata; }

@@ -21,8 +21,8 @@ typedef struct asc_pairs {
 ASC_MUST_USE asc_status asc_pairs_init(const asc_game *g, size_t most, asc_pairs *out);
 void asc_pairs_deinit(asc_pairs *p);
 /* Draws until there are n pairs, or all there are. A stratum gets its share of sets: sizes are equally
- * likely, which is near the best allocation on language models. */
-void asc_pairs_draw(asc_pairs *p, const asc_game *g, size_t n);
+ * likely, which is near the best allocation on language models. CANCELLED. */
+ASC_MUST_USE asc_status asc_pairs_draw(asc_pairs *p, const asc_game *g, size_t n);
 /* Whether these are all there are: nothing is left to chance. */
 bool asc_pairs_all(const asc_pairs *p);
 

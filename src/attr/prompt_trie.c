@@ -261,6 +261,7 @@ static asc_status look(const asc_trie *t, size_t most, bool store, size_t tail, 
     asc_status st = asc_trie_walk_init(&w, t, most, store, 0, tail);
     while (st == ASC_OK) {
         st = asc_trie_walk_next(&w, &more);
+        if (st == ASC_OK) st = asc_poll_cancel(t->ctx);
         if (st != ASC_OK || !more) break;
         const asc_trie_pass *p = &w.pass;
         out->passes++;

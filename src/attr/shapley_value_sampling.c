@@ -329,7 +329,7 @@ static asc_status pairs(asc_game *g, double *scores, double *errors) {
     bool stops = g->tolerance > 0.0 && !g->dry;
     size_t to = stops ? (2 * g->m > FEWEST ? 2 * g->m : FEWEST) : most;
     for (size_t from = 0;;) {
-        asc_pairs_draw(&p, g, to);
+        ASC_TRY(asc_pairs_draw(&p, g, to));
         size_t n = 2 * (p.n - from);
         ASC_TRY(g->values(g->self, p.present + 2 * from * g->m, n, &active, 1, y + 2 * from * g->n_out,
                           n * g->n_out));
