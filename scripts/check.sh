@@ -10,4 +10,5 @@ if [ -z "${ASC_MODEL-}" ]; then
 fi
 export ASC_MODEL
 exec scripts/run-tests.sh --with scripts/test-check-tree.py --with scripts/check-tree.py --with scripts/test-install.sh \
+    --with scripts/check-python.sh \
     --note "$note"

@@ -234,6 +234,8 @@ class NetKeys(TypedDict, total=False):
     bytes: File | None
     #: how bytes become numbers (default: magika for 2,048 of them, else raw)
     bytes_as: Literal["raw", "magika"] | None
+    #: a table as CSV text with a line of column names, as the input
+    table: str | bytes | None
     #: names of the classes
     labels: str | Sequence[str] | None
     #: names of the columns
@@ -248,6 +250,8 @@ class NetKeys(TypedDict, total=False):
     target_weights: ArrayLike | None
     #: what the numbers become first: log-softmax, softmax, nothing (default logit)
     output: Literal["logprob", "prob", "logit"] | None
+    #: neuron-conductance: the weighted sum of the site's numbers as the unit on the way; neuron names the site
+    neuron_weights: ArrayLike | None
     #: the same as output, by the names of what is done
     transform: Literal["none", "softmax", "log-softmax", "log"] | None
     #: attribute to these inner values, not the inputs

@@ -73,10 +73,10 @@ class _Text(Loaded[PromptResult]):
         q.put_all(keys)
         return q
 
-    def tokenize(self, text: Text, *, special: bool = False, bos: bool = True) -> list[int]:
+    def tokenize(self, text: Text, *, special: bool = False, bos: bool = True, continues: bool = False) -> list[int]:
         """Token ids. special: "<|im_end|>" in the text is that token; bos: the begin and end tokens that the model
-        expects are put around."""
-        return self._subject.tokenize(text, special, bos)[0]
+        expects are put around; continues: the text goes on where another ended, as targets do."""
+        return self._subject.tokenize(text, special, bos and not continues, continues)[0]
 
     def tokens(self, text: Text, *, special: bool = False, bos: bool = True) -> list[Token]:
         """The same with the text of each and its place, in bytes."""
@@ -258,9 +258,11 @@ class Encoder(_Text):
             return self._pair(*prompt)
         return self._pair(prompt, None)
 
-    def tokenize(self, text: Text, *, special: bool = False, bos: bool = True) -> list[int]:
+    def tokenize(self, text: Text, *, special: bool = False, bos: bool = True, continues: bool = False) -> list[int]:
         """Token ids; bos: with the special tokens around the text."""
-        return self._subject.encode(text)[0] if bos else self._subject.tokenize(text, special, False)[0]
+        if bos and not continues:
+            return self._subject.encode(text)[0]
+        return self._subject.tokenize(text, special, False, continues)[0]
 
     def explain(self, text: Prompt | None = None, *, second: str | None = None, progress: Progress = None,
                 **keys: Unpack[EncoderKeys]) -> PromptResult:

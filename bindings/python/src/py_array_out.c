@@ -212,5 +212,5 @@ static PyType_Slot array_slots[] = {{Py_tp_dealloc, PYASC_SLOT(array_dealloc)},
 
 PyType_Spec pyasc_array_spec = {.name = "ascribe._ascribe.Array",
                                 .basicsize = sizeof(pyasc_array),
-                                .flags = Py_TPFLAGS_DEFAULT,
+                                .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                 .slots = array_slots};

@@ -176,5 +176,5 @@ static PyType_Slot answer_slots[] = {
 
 PyType_Spec pyasc_answer_spec = {.name = "ascribe._ascribe.Answer",
                                  .basicsize = sizeof(pyasc_answer),
-                                 .flags = Py_TPFLAGS_DEFAULT,
+                                 .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                  .slots = answer_slots};

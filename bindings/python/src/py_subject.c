@@ -277,7 +277,7 @@ static PyMethodDef subject_methods[] = {
     {"classes", subject_classes, METH_NOARGS, "Names of the classes."},
     FORWARD(ask, FAST, "ask(json, names, arrays, dry_run, progress) -> Answer"),
     FORWARD(run_net, FAST, "run_net(arrays, names) -> list of Array"),
-    FORWARD(tokenize, WORDS, "tokenize(text, special, bos) -> (ids, starts, ends)"),
+    FORWARD(tokenize, WORDS, "tokenize(text, special, bos, continues) -> (ids, starts, ends)"),
     FORWARD(encode, WORDS, "encode(text, second) -> (ids, types)"),
     FORWARD(detokenize, WORDS, "detokenize(ids, special) -> bytes"),
     FORWARD(piece, WORDS, "piece(id) -> bytes"),

@@ -46,20 +46,23 @@ int pyasc_ids_in(PyObject *obj, const char *what, int32_t **out, size_t *n) {
     return 0;
 }
 
-/* tokenize(text, special=False, bos=True) -> (ids, starts, ends) */
+/* tokenize(text, special=False, bos=True, continues=False) -> (ids, starts, ends) */
 PyObject *pyasc_subject_tokenize(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static const char *const names[] = {"text", "special", "bos", NULL};
+    static const char *const names[] = {"text", "special", "bos", "continues", NULL};
     pyasc_subject *s = (pyasc_subject *)self;
     asc_view text = {0};
     Py_ssize_t len;
-    int special = 0, bos = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s#|pp", (char **)names, &text.ptr, &len, &special, &bos))
+    int special = 0, bos = 1, continues = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s#|ppp", (char **)names, &text.ptr, &len, &special, &bos,
+                                     &continues))
         return NULL;
     text.len = (size_t)len;
     asc_model *m = pyasc_model_of(s, "make tokens of text");
     if (m == NULL || pyasc_subject_enter(s, NULL) != 0) return NULL;
-    asc_tokenize_options o = {
-        .struct_size = sizeof o, .parse_special = special != 0, .add_bos_eos = bos != 0};
+    asc_tokenize_options o = {.struct_size = sizeof o,
+                              .parse_special = special != 0,
+                              .add_bos_eos = bos != 0,
+                              .continues = continues != 0};
     asc_token *tokens = NULL;
     size_t n = 0;
     asc_status st = asc_tokenize(s->x->c, asc_model_tokenizer(m), text, &o, &tokens, &n);
