@@ -5,12 +5,17 @@
 
 #define MODEL "goldens/zoo_gguf/llama-q4_1/model.gguf"
 
-/* What depends on the clock, and on what else the process holds in memory. */
+/* What depends on the clock, on what else the process holds in memory, and what only the command line knows:
+ * itself and its files. */
 static void drop_times(json_t *v) {
-    json_object_del(v, "seconds");
-    json_object_del(v, "predicted_seconds");
-    json_object_del(v, "peak_bytes");
-    json_object_del(v, "predicted_peak_bytes");
+    static const char *const names[] = {"seconds", "predicted_seconds",    "peak_bytes",
+                                        "command", "predicted_peak_bytes", "input"};
+    const char *key;
+    json_t *e;
+    size_t i;
+    for (i = 0; i < sizeof names / sizeof *names; i++) json_object_del(v, names[i]);
+    json_array_foreach(v, i, e) drop_times(e);
+    json_object_foreach(v, key, e) if (json_is_array(e)) drop_times(e);
 }
 
 static json_t *by_program(const char *model, const char *options) {
@@ -28,6 +33,16 @@ static json_t *by_program(const char *model, const char *options) {
     free(text);
     drop_times(v);
     return v;
+}
+
+static void compare_documents(json_t *want, json_t *got, const char *what) {
+    const char *key;
+    json_t *v;
+    drop_times(got);
+    json_object_foreach(want, key, v) if (!json_equal(v, json_object_get(got, key)))
+        fail_msg("%s, \"%s\": %s, expected %s", what, key,
+                 json_dumps(json_object_get(got, key), JSON_ENCODE_ANY), json_dumps(v, JSON_ENCODE_ANY));
+    assert_int_equal(json_object_size(want), json_object_size(got));
 }
 
 static void same_bits(void **state) {
@@ -57,17 +72,101 @@ static void same_bits(void **state) {
             reply r = api_call(s, "POST", "/v1/explain", rows[i][1]);
             if (r.status != 200) fail_msg("%s: %s", rows[i][1], r.body);
             assert_string_equal(reply_header(&r, "Content-Type"), "application/json");
-            drop_times(r.json);
-            const char *key;
-            json_t *v;
-            json_object_foreach(want, key, v) if (!json_equal(v, json_object_get(r.json, key))) fail_msg(
-                "row %zu, \"%s\": %s, expected %s", i, key,
-                json_dumps(json_object_get(r.json, key), JSON_ENCODE_ANY), json_dumps(v, JSON_ENCODE_ANY));
-            assert_int_equal(json_object_size(want), json_object_size(r.json));
+            compare_documents(want, r.json, rows[i][0]);
             json_decref(want);
             reply_free(&r);
         }
     }
+    api_down(s);
+}
+
+static char *base64(const unsigned char *p, size_t n) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *out = calloc(1, (n + 2) / 3 * 4 + 1), *o = out;
+    for (size_t i = 0; i < n; i += 3) {
+        const uint32_t b =
+            (uint32_t)p[i] << 16 | (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0u) | (i + 2 < n ? p[i + 2] : 0u);
+        for (int k = 0; k < 4; k++) *o++ = i + (size_t)k > n ? '=' : digits[b >> (18 - 6 * k) & 63];
+    }
+    return out;
+}
+
+/* A net gets a picture as base64, numbers as lists; the command line gets the same from files. */
+static void nets(void **state) {
+    (void)state;
+    enum { N = 3 * 8 * 8 };
+    char model[4200], picture[4200], npy[64], options[9000];
+    float x[N];
+    snprintf(model, sizeof model, "%s", test_data("encoders/deit"));
+    snprintf(picture, sizeof picture, "%s", test_data("image/grey.png"));
+    snprintf(npy, sizeof npy, "/tmp/asc-api-%d.npy", (int)getpid());
+    json_t *list = json_array();
+    for (size_t i = 0; i < N; i++) {
+        x[i] = (float)((int)(i * 37 % 64) - 32) / 16.0F; /* exact in both texts */
+        if (i % 64 == 0) json_array_append_new(list, json_array());
+        json_t *channel = json_array_get(list, i / 64);
+        if (i % 8 == 0) json_array_append_new(channel, json_array());
+        json_array_append_new(json_array_get(channel, i / 8 % 8), json_real((double)x[i]));
+    }
+    FILE *out = fopen(npy, "wb");
+    assert_non_null(out);
+    fprintf(out, "\x93NUMPY%c%c%c%c%-117s\n", 1, 0, 118, 0,
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 8, 8), }");
+    fwrite(x, sizeof *x, N, out);
+    assert_int_equal(fclose(out), 0);
+    FILE *in = fopen(picture, "rb");
+    assert_non_null(in);
+    size_t len;
+    unsigned char *bytes = (unsigned char *)read_all(fileno(in), &len);
+    fclose(in);
+    char *b64 = base64(bytes, len);
+    free(bytes);
+    in = fopen(npy, "rb");
+    assert_non_null(in);
+    bytes = (unsigned char *)read_all(fileno(in), &len);
+    fclose(in);
+    char *npy64 = base64(bytes, len);
+    server *s = api_up(model, (serve_options){0});
+    json_t *q = json_pack("{s:s,s:s,s:i,s:i}", "image", b64, "method", "integrated-gradients", "steps", 4,
+                          "target", 1);
+    json_object_set_new(q, "rule", json_string("gauss-legendre"));
+    json_t *p = json_pack("{s:[O],s:s,s:s}", "input", list, "method", "feature-ablation", "baseline", "zero");
+    for (int k = 0; k < 3; k++) {
+        if (k == 2) json_object_set_new(p, "input", json_pack("{s:s}", "npy_b64", npy64));
+        char *body = json_dumps(k == 0 ? q : p, 0);
+        if (k == 0)
+            snprintf(options, sizeof options,
+                     "--image %s --method integrated-gradients --rule gauss-legendre --steps 4 --target 1",
+                     picture);
+        else
+            snprintf(options, sizeof options, "--input %s --method feature-ablation --baseline zero", npy);
+        json_t *want = by_program(model, options);
+        reply r = api_call(s, "POST", "/v1/explain", body);
+        if (r.status != 200) fail_msg("%s", r.body);
+        if (k == 1) json_object_set(r.json, "input_sha256", at(want, "input_sha256")); /* lists are f64 */
+        compare_documents(want, r.json, options);
+        json_decref(want);
+        reply_free(&r);
+        free(body);
+    }
+    static const char *const bad[][2] = {{"{\"prompt\": \"a\"}", "prompt"},
+                                         {"{\"image\": \"AAAA\"}", NULL},
+                                         {"{\"image\": \"%%%\"}", "image"},
+                                         {"{\"input\": [1, \"a\"]}", "input"},
+                                         {"{}", NULL}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        reply r = api_call(s, "POST", "/v1/explain", bad[i][0]);
+        if (r.status != 400 || (bad[i][1] != NULL && strstr(r.body, bad[i][1]) == NULL))
+            fail_msg("%s: %s", bad[i][0], r.body);
+        reply_free(&r);
+    }
+    json_decref(p);
+    json_decref(q);
+    json_decref(list);
+    free(b64);
+    free(npy64);
+    free(bytes);
+    unlink(npy);
     api_down(s);
 }
 
@@ -223,7 +322,8 @@ static void embeddings(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(streams_and_links),
-                                       cmocka_unit_test(limits), cmocka_unit_test(embeddings)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(nets),
+                                       cmocka_unit_test(streams_and_links), cmocka_unit_test(limits),
+                                       cmocka_unit_test(embeddings)};
     return cmocka_run_group_tests_name("explain over HTTP", tests, NULL, NULL);
 }
