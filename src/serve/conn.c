@@ -98,6 +98,10 @@ void *conn_watch(void *cls) {
         job *j = s->running;
         if (j != NULL && j->stop == STOP_NONE && now - j->started > s->o.max_seconds)
             job_stop_now(j, STOP_TIME);
+        if (s->bench_since > 0 && !s->bench_stopped && now - s->bench_since > SERVE_BENCH_SECONDS) {
+            s->bench_stopped = true;
+            asc_cancel(s->bench.ctx);
+        }
         if (s->dead != NULL) {
             pthread_mutex_unlock(&s->lock);
             job_bury(s);

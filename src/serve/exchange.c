@@ -167,12 +167,14 @@ static enum MHD_Result send_reply(exchange *x) {
 }
 
 static enum MHD_Result answer(exchange *x) {
-    if (x->reply == NULL && x->job == NULL) {
+    if (x->reply == NULL && x->job == NULL && !x->handled) {
+        if (desk_takes(x)) return MHD_YES; /* it waits */
+        x->handled = true;
         x->route->handle(x);
-        if (x->reply == NULL && x->job == NULL)
-            exchange_fail(x, 500, "no_reply", NULL,
-                          "this request got no answer, which is an error of the server", NULL, 0);
     }
+    if (x->reply == NULL && x->job == NULL)
+        exchange_fail(x, 500, "no_reply", NULL, "this request got no answer, which is an error of the server",
+                      NULL, 0);
     if (x->job != NULL && x->reply == NULL && !job_reply(x)) return MHD_YES; /* it waits */
     return send_reply(x);
 }

@@ -117,8 +117,6 @@ static int status_of(asc_status st) {
         return 400;
     case ASC_RESOURCE_EXHAUSTED:
         return 413;
-    case ASC_CANCELLED:
-        return 499;
     case ASC_UNAVAILABLE:
     case ASC_FAILED_PRECONDITION:
         return 503;
@@ -134,8 +132,21 @@ void serve_fault_status(serve_fault *f, asc_ctx *ctx, asc_status st) {
     for (; name[n] != '\0' && n + 1 < sizeof code; n++)
         code[n] = (char)(name[n] >= 'A' && name[n] <= 'Z' ? name[n] - 'A' + 'a' : name[n]);
     code[n] = '\0';
+    if (st == ASC_CANCELLED) { /* in a handler; the worker has its own words */
+        serve_fault_set(f, 413, "too_long_to_price", NULL,
+                        "what this request would take could not be told in time",
+                        "ask for less, such as fewer samples");
+        return;
+    }
     if (message[0] == '\0') message = st == ASC_RESOURCE_EXHAUSTED ? "out of memory" : code;
     serve_fault_set(f, status_of(st), code, NULL, message, ctx != NULL ? asc_error_hint(ctx) : NULL);
+}
+
+void model_changed_fault(serve_fault *f, asc_ctx *ctx, asc_status st) {
+    serve_fault_status(f, ctx, st);
+    f->status = 503;
+    snprintf(f->code, sizeof f->code, "model_changed");
+    snprintf(f->hint, sizeof f->hint, "start the server again; until then it answers no questions");
 }
 
 static const char *type_of(int status) {

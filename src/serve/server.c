@@ -78,15 +78,6 @@ static int open_model(server *s) {
     return 0;
 }
 
-asc_status server_check_file(server *s) { return asc_subject_check_file(s->place.subject); }
-
-serve_bench *server_lock_bench(server *s) {
-    pthread_mutex_lock(&s->bench_lock);
-    return &s->bench;
-}
-
-void server_unlock_bench(server *s) { pthread_mutex_unlock(&s->bench_lock); }
-
 /* ---- options ---- */
 
 static void defaults(serve_options *o) {
@@ -150,7 +141,8 @@ static bool make_locks(server *s) {
     pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
     bool fine = pthread_mutex_init(&s->lock, NULL) == 0 && pthread_mutex_init(&s->bench_lock, NULL) == 0 &&
                 pthread_cond_init(&s->work, &a) == 0 && pthread_cond_init(&s->room, &a) == 0 &&
-                pthread_cond_init(&s->tick, &a) == 0 && pthread_cond_init(&s->drained, &a) == 0;
+                pthread_cond_init(&s->tick, &a) == 0 && pthread_cond_init(&s->drained, &a) == 0 &&
+                pthread_cond_init(&s->asked, &a) == 0;
     pthread_condattr_destroy(&a);
     return fine;
 }
@@ -165,6 +157,7 @@ static int start(server *s) {
     if (s->store == NULL && s->o.store != NULL) return INPUT_ERROR;
     bool fine = s->metrics != NULL && s->store != NULL && serve_random_hex(s->cookie, 32);
     if (fine) fine = s->worker_on = pthread_create(&s->worker, NULL, worker_main, s) == 0;
+    if (fine) fine = s->clerk_on = pthread_create(&s->clerk, NULL, desk_main, s) == 0;
     if (fine) fine = s->watcher_on = pthread_create(&s->watcher, NULL, conn_watch, s) == 0;
     if (fine) fine = start_daemon(s);
     if (fine) return 0;
@@ -227,15 +220,18 @@ void server_stop(server *s) {
     server_stop_jobs(s, true);
     if (s->daemon != NULL && !server_is_idle(s, 2)) { /* whoever still reads or sends has had long enough */
         pthread_mutex_lock(&s->lock);
-        while (s->running != NULL) serve_wait(&s->drained, &s->lock, 0.05); /* it was cancelled above */
+        while (s->running != NULL || s->desk != NULL || s->bench_since > 0)
+            serve_wait(&s->drained, &s->lock, 0.05); /* what runs was cancelled above */
         pthread_mutex_unlock(&s->lock);
     }
     pthread_mutex_lock(&s->lock);
     s->closing = true;
     pthread_cond_broadcast(&s->work);
     pthread_cond_broadcast(&s->tick);
+    pthread_cond_broadcast(&s->asked);
     pthread_mutex_unlock(&s->lock);
     if (s->worker_on) pthread_join(s->worker, NULL);
+    if (s->clerk_on) pthread_join(s->clerk, NULL);
     if (s->watcher_on) pthread_join(s->watcher, NULL);
     if (s->daemon != NULL)
         MHD_stop_daemon(s->daemon); /* closes the listening socket */
@@ -254,5 +250,6 @@ void server_stop(server *s) {
     pthread_cond_destroy(&s->room);
     pthread_cond_destroy(&s->tick);
     pthread_cond_destroy(&s->drained);
+    pthread_cond_destroy(&s->asked);
     free(s);
 }

@@ -21,6 +21,7 @@ enum {
     SERVE_BUFFER_BYTES = 1 << 20, /* of a reply that its client reads too slowly */
     SERVE_THREADS = 4             /* of the HTTP library */
 };
+static const double SERVE_BENCH_SECONDS = 3; /* what reading and pricing one request may take */
 
 typedef struct header {
     struct header *next;
@@ -74,7 +75,8 @@ struct exchange {
     double begun; /* the request line was there */
     char *body;
     size_t body_len, body_cap, received;
-    bool opened, discard, trusted, close;
+    bool opened, discard, trusted, close, handled;
+    exchange *next; /* at the desk */
     field *fields;
     bool fields_read;
     header *headers;
@@ -92,6 +94,10 @@ void exchange_end(void *cls, struct MHD_Connection *c, void **slot, enum MHD_Req
 /* form.c */
 void exchange_free_fields(exchange *x);
 
+/* desk.c: where handlers run that may take a while. True: the connection is suspended until one has. */
+bool desk_takes(exchange *x);
+void *desk_main(void *cls);
+
 /* ---- reply.c ---- */
 
 bool header_set(header **list, const char *name, const char *value); /* false: no memory */
@@ -99,6 +105,8 @@ const char *header_get(const header *list, const char *name);
 void header_free(header **list);
 /* The headers of every reply, then those of the list. */
 void reply_headers(struct MHD_Response *r, const exchange *x, const header *own);
+/* The model's file is not what was opened. */
+void model_changed_fault(serve_fault *f, asc_ctx *ctx, asc_status st);
 /* The body of an error: JSON, or a page; made with malloc, NULL without memory. */
 char *fault_body(const serve_fault *f, bool page, const char *request_id);
 
@@ -249,9 +257,12 @@ struct server {
     struct MHD_Daemon *daemon;
     int listener;
     pthread_mutex_t lock, bench_lock;
-    pthread_cond_t work, room, tick, drained;
-    pthread_t worker, watcher;
-    bool worker_on, watcher_on, closing, ending, model_changed;
+    pthread_cond_t work, room, tick, drained, asked;
+    pthread_t worker, watcher, clerk;
+    bool worker_on, watcher_on, clerk_on, closing, ending, model_changed;
+    exchange *desk, *desk_last; /* that wait there, the first one first */
+    double bench_since;         /* it was locked; 0: it is free */
+    bool bench_stopped;         /* its work was cancelled for taking too long */
     conn *conns;
     size_t n_conns, n_exchanges, body_bytes;
     job_queue queue;
@@ -268,7 +279,6 @@ struct server {
 int server_start(const serve_options *o, route_table routes, server **out);
 size_t server_stop_jobs(server *s,
                         bool cancel); /* no new jobs; waiting ones are told; with cancel: the running too */
-asc_status server_check_file(server *s);        /* of the worker's model; by the worker */
 bool server_is_idle(server *s, double seconds); /* waits so long for the last job and reply */
 void server_stop(server *s);                    /* and frees it; NULL is accepted */
 

@@ -27,16 +27,11 @@ bool worker_progress(void *self, const char *what, double done, double total) {
 
 /* Has the model's file changed? Then no answer of it can be trusted, and its pages may be gone. */
 static asc_status check_file(server *s, job *j) {
-    asc_status st = server_check_file(s);
+    asc_status st = asc_subject_check_file(s->place.subject);
     bool changed = st != ASC_OK;
     pthread_mutex_lock(&s->lock);
     s->model_changed = changed;
-    if (changed) {
-        serve_fault_status(&j->fault, s->place.ctx, st);
-        j->fault.status = 503;
-        snprintf(j->fault.code, sizeof j->fault.code, "model_changed");
-        if (j->fault.hint[0] == '\0') snprintf(j->fault.hint, sizeof j->fault.hint, "start the server again");
-    }
+    if (changed) model_changed_fault(&j->fault, s->place.ctx, st);
     pthread_mutex_unlock(&s->lock);
     return st;
 }

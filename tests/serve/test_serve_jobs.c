@@ -50,7 +50,7 @@ static void test_replies(void **state) {
     expect(post(s, "{\"refuse\": true}"), 400, "\"param\":\"refuse\"");
     expect(post(s, "{\"chunks\": 1, \"size\": 5, \"fail\": true}"), 500,
            "\"code\":\"broken\""); /* not the five */
-    reply = post(s, "{\"chunks\": 2, \"size\": 5, \"ms\": 60, \"stream\": true, \"fail\": true}");
+    reply = post(s, "{\"chunks\": 2, \"size\": 5, \"ms\": 400, \"stream\": true, \"fail\": true}");
     assert_int_equal(status_in(reply), 200);
     expect_in(reply, "event: error\ndata: broken\n\n"); /* too late for a status */
     free(reply);
@@ -125,6 +125,7 @@ static void test_cancel(void **state) {
     wait_jobs(s, 1, 0);
     int waits = begin(s, 1, "00000000000000bb", "{\"chunks\": 1, \"ms\": 20000}");
     wait_jobs(s, 1, 1);
+    sleep_ms(100);
     reply = ask(s, "GET /v1/jobs/00000000000000aa", NULL);
     expect_in(reply, "\"state\":\"running\"");
     expect(reply, 200, "\"what\":\"waiting\"");
