@@ -5,14 +5,12 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Which keys stand open; the others are behind "More options". Of no number or rule: only what people meet
- * first. */
-static const char *const first_decoder[] = {"target",   "versus", "generate", "method", "features",
-                                            "baseline", "output", "system",   NULL};
-static const char *const first_encoder[] = {"second",   "label",    "similar_to", "versus", "method",
-                                            "features", "baseline", "output",     NULL};
-static const char *const first_net[] = {"target", "versus", "method", "baseline", "target_value",
-                                        "site",   "mask",   "output", NULL};
+/* Which keys stand open, and which come first behind "More options". */
+static const char *const first_decoder[] = {"method", "target", "versus", NULL};
+static const char *const first_encoder[] = {"method", "label", "similar_to", NULL};
+static const char *const first_net[] = {"method", "target", "site", NULL};
+static const char *const next_keys[] = {"generate", "features", "baseline",     "output", "system",
+                                        "second",   "versus",   "target_value", "mask",   NULL};
 /* Keys that the form asks for in its own way, or that have no place in it. */
 static const char *const not_here[] = {"prompt", "text", "user", "messages", "image", "dry_run", NULL};
 
@@ -82,8 +80,10 @@ static void put_control(FILE *f, const asc_question_key *k, asc_subject_kind kin
         put_options(f, k->choices);
         fputs("</select>", f);
     } else if (k->choices[0] != '\0') {
-        fprintf(f, "<input %s list=\"l-%s\" autocomplete=\"off\" spellcheck=\"false\"><datalist id=\"l-%s\">",
-                common, k->name, k->name);
+        fprintf(f, "<input %s list=\"l-%s\" autocomplete=\"off\" spellcheck=\"false\" placeholder=\"", common,
+                k->name);
+        page_puts(f, k->choices);
+        fprintf(f, "\"><datalist id=\"l-%s\">", k->name);
         put_options(f, k->choices);
         fputs("</datalist>", f);
     } else if (k->type == ASC_KEY_BASE64 || k->type == ASC_KEY_PICTURE) {
@@ -117,6 +117,13 @@ static const asc_question_key *key_of(const char *name, asc_subject_kind kind) {
     for (size_t i = 0; (k = asc_question_key_at(i)) != NULL; i++)
         if (strcmp(k->name, name) == 0 && page_key_known(k, kind)) return k;
     return NULL;
+}
+
+/* Those of a list that this kind of model knows, without those of `but`. */
+static void put_keys(FILE *f, const char *const *list, const char *const *but, asc_subject_kind kind) {
+    const asc_question_key *k;
+    for (size_t i = 0; list[i] != NULL; i++)
+        if ((but == NULL || !in(but, list[i])) && (k = key_of(list[i], kind)) != NULL) put_key(f, k, kind);
 }
 
 static void put_text(FILE *f, asc_subject *s) {
@@ -154,13 +161,15 @@ void page_fields(FILE *f, asc_subject *s, bool wants_token) {
               "autocomplete=\"off\"></p>\n",
               f);
     fputs("<div class=\"grid\">\n", f);
-    for (size_t i = 0; first[i] != NULL; i++)
-        if ((k = key_of(first[i], kind)) != NULL) put_key(f, k, kind);
+    put_keys(f, first, NULL, kind);
     fputs("</div>\n<details>\n<summary>More options</summary>\n<div class=\"grid\">\n", f);
-    for (size_t i = 0; (k = asc_question_key_at(i)) != NULL; i++)
-        if (page_key_known(k, kind) && !in(first, k->name) && !in(not_here, k->name)) put_key(f, k, kind);
-    fputs("</div>\n</details>\n<p data-script hidden><label class=\"check\"><input type=\"checkbox\" "
-          "name=\"ask-save\" checked> keep the results "
-          "at the server (permalink, download as a page)</label></p>\n",
+    put_keys(f, next_keys, first, kind);
+    for (size_t i = 0; (k = asc_question_key_at(i)) != NULL; i++) {
+        bool shown = in(first, k->name) || in(next_keys, k->name) || in(not_here, k->name);
+        if (page_key_known(k, kind) && !shown) put_key(f, k, kind);
+    }
+    fputs("</div>\n<p data-script hidden><label class=\"check\"><input type=\"checkbox\" name=\"ask-save\" "
+          "checked> "
+          "keep the results at the server (permalink, download as a page)</label></p>\n</details>\n",
           f);
 }

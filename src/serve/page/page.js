@@ -88,15 +88,22 @@ const answer = new Answer($('answer'), (word, e) => aboutWord(word, e));
 async function aboutWord(word, e) {
   const entry = state.whole;
   if (!entry) return;
-  answer.press(e);
+  const back = e.getAttribute('aria-pressed') === 'true';
+  answer.press(back ? null : e);
   answer.plainAgain();
+  $('said-note').textContent = state.saidNote;
+  if (back) {
+    show(entry, false);
+    say(titleOf(entry.doc) + ' is shown.');
+    return;
+  }
   const row = word.end - word.from === 1 ? entry.doc.answer_tokens?.[word.from] : null;
   if (row) {
     show(entry, false);
     const unit = UNITS[entry.doc.target.output] || '';
     state.panel.lay(row.scores, row.errors, largestRow(entry.doc), '');
     heading('What drove \u201c' + plain(read(word.text)) + '\u201d', figure(row.value, 6) + (unit ? ' ' + unit : '') +
-      ' is the value of this token; behind the words before it.');
+      ' is its value behind the words before it. Pick it again for the whole answer.');
     say('What drove ' + plain(read(word.text)) + ' is shown in the prompt.');
     return;
   }
@@ -162,7 +169,7 @@ async function ask(question, picture, what) {
 const number = (name, otherwise) => Number(form.elements[name]?.value) || otherwise;
 
 async function askAll(newAnswer) {
-  const question = questionOf(form, state.picture);
+  const question = await questionOf(form, state.picture);
   state.whole = null;
   for (const id of ['shown', 'against']) $(id).hidden = true;
   if (kind !== 'decoder') {
@@ -369,7 +376,7 @@ function methodNote() {
   const m = $('k-method'), about = state.config.methods.find((x) => x.name === m?.value) ||
     state.config.methods.find((x) => x.name === state.config.default_method);
   const note = $('d-method');
-  if (about && note) note.textContent = about.doc + '. Cost: ' + about.cost + '. Reads: ' + about.options + '.';
+  if (about && note) note.textContent = about.doc + '. Cost: ' + about.cost + '.';
 }
 
 async function openSaved(id) {

@@ -1,9 +1,10 @@
 // picture.js - pictures in and heat maps out. Files are read here and never leave but as the "image" of a question.
 import {make, figure, plain, scoreWords} from './shown.js';
+import {legend} from './words.js';
 
 export const MOST_BYTES = 6 << 20; // base64 makes 8 MiB of it, which is what the server takes
 
-const toBase64 = (bytes) => {
+export const toBase64 = (bytes) => {
   let s = '';
   for (let i = 0; i < bytes.length; i += 0x8000) s += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
   return btoa(s);
@@ -91,7 +92,8 @@ export class HeatMap {
     Object.assign(this.slider, {type: 'range', min: 0, max: 100, value: picture ? 65 : 100});
     line.append(this.slider);
     this.root.append(this.canvas, make('figcaption'));
-    this.root.lastChild.append(line, this.out);
+    this.legend = make('div');
+    this.root.lastChild.append(this.legend, line, this.out);
     if (!picture) line.hidden = true;
     this.slider.addEventListener('input', () => this.draw());
     this.canvas.addEventListener('pointermove', (e) => {
@@ -104,7 +106,7 @@ export class HeatMap {
       e.preventDefault();
       this.show(this.at[0] + d[0], this.at[1] + d[1]);
     });
-    this.draw();
+    this.rescale(map.largest);
   }
 
   show(y, x) {
@@ -119,6 +121,7 @@ export class HeatMap {
 
   rescale(largest) {
     this.largest = largest;
+    this.legend.replaceChildren(legend(largest, ''));
     this.draw();
   }
 

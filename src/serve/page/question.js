@@ -1,13 +1,16 @@
 // question.js - from the form to a question. What fields there are, and of which type, the server's tables say: fields
 // carry the key as their name and its type in data-type.
 
-const AS_JSON = new Set(['token ids', 'tokens', 'messages', 'values', 'passages', 'arrays', 'array', 'rules', 'texts', 'index', 'sizes', 'ids']);
+import {toBase64} from './picture.js';
+
+const AS_JSON = new Set(['ids', 'tokens', 'messages', 'values', 'passages', 'arrays', 'array', 'rules', 'texts', 'index', 'sizes']);
+const AS_NUMBER = new Set(['count', 'number', 'whole number']);
 
 // One key's value from what somebody typed; what does not read as its type goes as text, and the server says what is
 // wrong with it.
 function valueOf(type, text) {
   const t = text.trim();
-  if (type === 'count' || type === 'number' || type === 'bytes' || type === 'whole') return t !== '' && Number.isFinite(Number(t)) ? Number(t) : t;
+  if (AS_NUMBER.has(type)) return t !== '' && Number.isFinite(Number(t)) ? Number(t) : t;
   if (AS_JSON.has(type)) {
     try {
       return JSON.parse(t);
@@ -18,14 +21,16 @@ function valueOf(type, text) {
   return text;
 }
 
-export function questionOf(form, picture) {
+export async function questionOf(form, picture) {
   const q = {};
   for (const e of form.elements) {
     const type = e.dataset?.type;
     if (!type || e.disabled) continue;
     if (e.type === 'checkbox') {
       if (e.checked) q[e.name] = true;
-    } else if (e.type !== 'file' && e.value !== '') {
+    } else if (e.type === 'file') {
+      if (e.files.length) q[e.name] = toBase64(new Uint8Array(await e.files[0].arrayBuffer()));
+    } else if (e.value !== '') {
       q[e.name] = valueOf(type, e.value);
     }
   }

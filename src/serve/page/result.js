@@ -54,7 +54,9 @@ export class TextPanel {
     this.box = promptBox(doc, 'The prompt; each part tells its score');
     walk(this.box, onPart && ((e) => onPart(Number(e.dataset.f), e)));
     this.legend = make('div');
-    this.root.append(this.note, this.box, this.legend, this.summary(), this.list());
+    this.totals = make('div'); // they speak of the whole answer
+    this.totals.append(this.summary(), this.list());
+    this.root.append(this.note, this.box, this.legend, this.totals);
     this.whole();
   }
 
@@ -74,7 +76,9 @@ export class TextPanel {
     return table(this.doc.features.map((f) => ({name: read(textOf(bytesOf(f))), score: f.score, error: f.error})), this.unit);
   }
 
-  lay(scores, errors, largest, note) {
+  // One row of scores; of a part of the answer, unless it says `whole`.
+  lay(scores, errors, largest, note, whole) {
+    this.totals.hidden = !whole;
     layScores(this.box, this.doc, scores, errors, largest, this.unit);
     this.legend.replaceChildren(legend(largest, this.unit));
     this.note.textContent = note || '';
@@ -87,7 +91,7 @@ export class TextPanel {
 
   rescale(largest) {
     const f = this.doc.features;
-    this.lay(f.map((x) => x.score), f.map((x) => x.error), largest, '');
+    this.lay(f.map((x) => x.score), f.map((x) => x.error), largest, '', true);
   }
 
   press(e) {
@@ -127,15 +131,14 @@ export class NetPanel {
       if (map) {
         const heat = new HeatMap(map, picture, config.picture, r.method + ' of ' + plain(s.name));
         this.maps.push(heat);
-        this.root.append(heat.root, heat.legend);
+        this.root.append(heat.root);
       }
       if (s.data.length > TABLE_MOST) {
         this.root.append(make('p', 'sub', s.data.length + ' scores; all of them are in the JSON.'));
         continue;
       }
-      const names = config.names?.[s.name];
-      this.root.append(table(s.data.map((v, i) => ({
-        name: names?.[i] ?? elementName(i, s.shape), score: v, error: s.error ? s.error[i] : NaN,
+            this.root.append(table(s.data.map((v, i) => ({
+        name: elementName(i, s.shape), score: v, error: s.error ? s.error[i] : NaN,
       })), ''));
     }
     const list = (v) => (v ? v.map((x) => figure(x, 6)).join(', ') : null);

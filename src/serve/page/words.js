@@ -64,6 +64,12 @@ export const largestOf = (doc) => Math.max(0, ...doc.features.map((f) => Math.ab
 
 const byToken = (doc) => doc.method.options?.features === 'token' || doc.request?.features === 'token';
 
+// Text that is no feature: blanks, and what a chat template adds.
+function frame(box, text) {
+  if (/^[ ]*$/.test(text)) box.append(text);
+  else box.append(put(make('span', 'frame'), text, true));
+}
+
 // The prompt with its features; elements carry data-f, the number of the feature.
 export function promptBox(doc, what) {
   const box = make('div', 'text');
@@ -76,7 +82,7 @@ export function promptBox(doc, what) {
     if (p.from < pos || p.end > bytes.length) continue;
     let from = p.from;
     if (!byToken(doc)) while (from < p.end - 1 && bytes[from] === 0x20) from++;
-    put(box, textOf(bytes.subarray(pos, from)), true);
+    frame(box, textOf(bytes.subarray(pos, from)));
     const e = make('span', 'f');
     e.dataset.f = p.feature;
     e.setAttribute('role', 'button');
@@ -84,7 +90,7 @@ export function promptBox(doc, what) {
     box.append(e);
     pos = p.end;
   }
-  put(box, textOf(bytes.subarray(pos)), true);
+  frame(box, textOf(bytes.subarray(pos)));
   enter(box);
   return box;
 }
