@@ -186,7 +186,8 @@ class Page:
 
     def js(self, text):
         """The value of an expression; promises are awaited."""
-        r = self.cmd("Runtime.evaluate", expression=text, awaitPromise=True, returnByValue=True, userGesture=True)
+        r = self.cmd("Runtime.evaluate", expression=text, awaitPromise=True, returnByValue=True, userGesture=True,
+                     allowUnsafeEvalBlockedByCSP=False)
         if "exceptionDetails" in r:
             d = r["exceptionDetails"]
             raise RuntimeError(d.get("exception", {}).get("description", d["text"]) + " in " + text)
@@ -197,7 +198,7 @@ class Page:
         end = time.time() + seconds
         while True:
             try:
-                value = self.js(text)
+                value = self.js("!!(%s)" % text)
             except RuntimeError as e:  # between two documents there is nothing to ask
                 value = None
                 if "TypeError" not in str(e) and "context" not in str(e):

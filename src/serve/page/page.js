@@ -31,7 +31,8 @@ function fault(e) {
     return;
   }
   const b = make('div', 'banner bad');
-  put(b.appendChild(make('strong')), (e.param ? plain(e.param).replaceAll('_', ' ') + ': ' : '') + e.message);
+  const named = e.param && !e.message.includes(e.param); // a message that names it says it better
+  put(b.appendChild(make('strong')), (named ? plain(e.param).replaceAll('_', ' ') + ': ' : '') + e.message);
   if (e.hint) put(b, e.hint);
   box.append(b);
   const field = e.param && form.elements[e.param];
