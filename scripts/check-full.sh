@@ -1,10 +1,10 @@
 #!/bin/sh
 # Everything that `make check` is too short for. Steps run one after the other and all of them run, also after a
-# failure; the last line counts steps. check-full.sh [STEP...] runs some of: gcc clang san tsan valgrind fuzz openai package clone
+# failure; the last line counts steps. check-full.sh [STEP...] runs some of: gcc clang san tsan valgrind fuzz openai browser package clone
 set -u
 cd "$(dirname "$0")/.." || exit 1
 scripts/install-deps.sh --full || exit 1
-steps=${*:-gcc clang san tsan valgrind fuzz openai package clone}
+steps=${*:-gcc clang san tsan valgrind fuzz openai browser package clone}
 : "${ASC_MODEL:=$PWD/models/SmolLM2-135M-Instruct.Q4_1.gguf}"
 export ASC_MODEL
 tiny=$(find tests/data -path '*llama-q4_1*' -name '*.gguf' | head -n 1)
@@ -77,6 +77,9 @@ run_fuzz() {
 
 # OpenAI's client library and schemathesis, both from PyPI, talk to the server.
 run_openai() { scripts/build.sh build && scripts/check-openai.sh; }
+
+# The page in a headless Chromium; says so and passes where there is none.
+run_browser() { scripts/build.sh build && scripts/check-browser.sh; }
 
 # What a newcomer and continuous integration do: a fresh clone of what is committed.
 run_clone() {

@@ -33,11 +33,16 @@ function banners(root, list, converged) {
 
 const quoted = (v) => '\u201c' + plain(read(textOf(bytesOf(v)))) + '\u201d';
 
+const nameShort = (v) => {
+  const t = typeof v === 'string' ? v : textOf(bytesOf(v));
+  return [...t].length > 80 ? [...t].slice(0, 79).join('') + '\u2026' : t;
+};
+
 export const isNet = (doc) => doc.kind === 'ascribe-net-result';
 
 export function titleOf(doc) {
   if (isNet(doc)) return 'What drove ' + plain(doc.target?.words || 'the output');
-  if (doc.encoder?.similar_to) return 'What drove the similarity';
+  if (doc.encoder?.similar_to) return 'What drove the similarity with \u201c' + plain(nameShort(doc.encoder.similar_to)) + '\u201d';
   const rest = doc.versus ? ' rather than ' + quoted(doc.versus) : '';
   return 'What drove ' + (doc.encoder ? 'the class ' : '') + quoted(doc.target) + rest;
 }
