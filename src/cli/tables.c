@@ -6,7 +6,7 @@
 #define EXPLAINING (IN(explain) | IN(evaluate) | IN(memory) | IN(leak) | SEVERAL)
 #define PROMPTED (EXPLAINING | IN(generate) | IN(tokenize))
 #define NETS (EXPLAINING | IN(compare_methods))
-#define RUNNING (NETS | IN(generate) | IN(rerun) | IN(serve))
+#define RUNNING (NETS | IN(generate) | IN(rerun) | IN(serve) | IN(shell))
 #define EVERY (~0u)
 
 const cli_command cli_commands[N_COMMANDS] = {

@@ -1,0 +1,46 @@
+/* cmd_shell.c - ascribe shell: a model stays loaded, questions and answers go on. */
+#include "cli.h"
+#include "shell.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_SETTINGS = 64 };
+
+/* An option that has a key of its name. */
+static const char *as_setting(const cli *c, cli_option_id o, char *out, size_t size) {
+    snprintf(out, size, "%s=%s", cli_options[o].name, c->value[o]);
+    return out;
+}
+
+int cmd_shell(cli *c) {
+    const char *settings[MOST_SETTINGS], *history = c->value[OPT_HISTORY];
+    char path[4096];
+    cli_adapters adapters;
+    shell_options o = {.model_path = c->operand[0],
+                       .set = settings,
+                       .quiet = cli_has(c, OPT_QUIET),
+                       .interactive = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO),
+                       .clear_progress = cli_clear_progress,
+                       .style = cli_style(c)};
+    char memory[80], seed[80];
+    if (cli_has(c, OPT_MEMORY)) settings[o.n_set++] = as_setting(c, OPT_MEMORY, memory, sizeof memory);
+    if (cli_has(c, OPT_SEED)) settings[o.n_set++] = as_setting(c, OPT_SEED, seed, sizeof seed);
+    size_t first = o.n_set;
+    for (const char *v; (v = cli_nth(c, OPT_SET, o.n_set - first)) != NULL; o.n_set++) {
+        if (o.n_set == MOST_SETTINGS)
+            return cli_usage("--set: too many of them, at most %d", MOST_SETTINGS - 2);
+        settings[o.n_set] = v;
+    }
+    int rc = cli_open_context(c);
+    if (rc == EXIT_DONE) rc = cli_read_adapters(c, &adapters);
+    if (rc != EXIT_DONE) return rc;
+    o.model = (asc_model_options){.struct_size = sizeof o.model,
+                                  .weights = cli_weights(c),
+                                  .adapters = adapters.v,
+                                  .n_adapters = adapters.n};
+    if (history == NULL && shell_history_path(path, sizeof path)) history = path;
+    if (history != NULL && strcmp(history, "off") != 0) o.history = history;
+    cli_watch_file(c->operand[0]);
+    return shell_run(c->ctx, &o);
+}

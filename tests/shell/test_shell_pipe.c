@@ -1,0 +1,162 @@
+/* test_shell_pipe.c - the shell with piped input: the same numbers as `ascribe explain`, scripts that make
+ * them again, errors with their line numbers, models of other kinds. */
+#include "../cli/run_program.h"
+
+/* The numbers of the attribution in FILE.json, into FILE: not those of single answer tokens, which only some
+ * of the questions want, and not times. */
+#define NUMBERS                                                                                              \
+    "numbers() { sed '/\"answer_tokens\"/,/^ *}\\],*$/d' $1.json | grep -oE "                                \
+    "'\"(score|error|value|baseline_value|sum|target_prob)\": [-0-9.e+]+' >$1; test -s $1; }; "
+
+static void test_same_bits(void **state) {
+    program *p = *state;
+    program_expect(p, 0, NULL,
+                   NUMBERS
+                   "printf 'The capital of France is\\n:save a.json\\n:save a.sh\\n:save a.html\\n' | "
+                   "$A shell $L --set generate=5 --quiet >said && "
+                   "$A explain $L --prompt 'The capital of France is' --generate 5 --json b.json --quiet && "
+                   "$A explain $L --prompt 'The capital of France is' --generate 5 --per-token --quiet "
+                   "--json c.json && numbers a && numbers b && numbers c && cmp a c && cmp a b");
+    /* The script is the same question, from anywhere. */
+    program_expect(
+        p, 0, NULL,
+        NUMBERS "here=$PWD; mkdir bin && ln -s $A bin/ascribe && cd / && PATH=$here/bin:$PATH $here/a.sh "
+                "--quiet --json $here/d.json && cd $here && numbers d && cmp a d && grep -q '<html' a.html");
+    /* The printed attribution is explain's, but for times. */
+    program_expect(
+        p, 0, NULL,
+        "printf 'The capital of France is\\n' | $A shell $L --set generate=5 | sed -n '/^Model/,$p' "
+        "| grep -v ^Cost | grep -v computed >x; $A explain $L --prompt 'The capital of France is' --generate "
+        "5 | "
+        "grep -v ^Cost | grep -v computed >y; cmp x y");
+}
+
+static void test_methods_and_targets(void **state) {
+    static const char *const cases[][2] = {
+        {":method integrated-gradients\\n:target \" the\"\\nA b c",
+         "--prompt 'A b c' --target ' the' --method integrated-gradients"},
+        {":method saliency\\n:features token\\nA b c",
+         "--prompt 'A b c' --generate 3 --method saliency --features token"},
+        {":target \" the\"\\n:versus \" of\"\\nA b c", "--prompt 'A b c' --target ' the' --versus ' of'"},
+        {":output kl\\nA b c", "--prompt 'A b c' --output kl"},
+        {":baseline token:5\\n:method lime\\n:set seed 3\\nA b c",
+         "--prompt 'A b c' --generate 3 --method lime --baseline token:5 --seed 3"},
+        {":set question \" why\"\\nA b c", "--prompt 'A b c' --question ' why' --generate 3"},
+        {":method lime\\nA b c\\n:method feature-ablation\\n:again", "--prompt 'A b c' --generate 3"},
+        {":method lime\\nA b c\\n:undo\\n:undo\\nA b c", "--prompt 'A b c' --generate 3"},
+        {"A b\\\\\\nc", "--prompt 'A b\nc' --generate 3"},
+        {"\"\"\"\\nA b\\\\\\nc\\n\"\"\"", "--prompt 'A b\\\nc' --generate 3"},
+    };
+    program *p = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char command[2000];
+        snprintf(command, sizeof command,
+                 NUMBERS "printf '%s\\n:save a.json\\n' | $A shell $L --set generate=3 --quiet >said && "
+                         "$A explain $L %s --json b.json --quiet && numbers a && numbers b && cmp a b",
+                 cases[i][0], cases[i][1]);
+        program_expect(p, 0, NULL, command);
+    }
+}
+
+static void test_errors(void **state) {
+    program *p = *state;
+    program_expect(p, 1, "line 2: there is no command ':bogus'",
+                   "printf ':model\\n:bogus\\n:model\\n' | $A shell $L");
+    assert_non_null(strstr(strstr(p->out, "architecture") + 1, "architecture")); /* it went on */
+    static const char *const cases[][2] = {
+        {":set stepz 3", "line 1: there is no key 'stepz'; did you mean 'steps'?"},
+        {":set steps x", "\"steps\""},
+        {":set image a.png", "means nothing for this kind of model"},
+        {":method nonsense", "nonsense"},
+        {":load-picture a.png", "means nothing for this kind of model"},
+        {":again", "nothing to explain yet"},
+        {":show", "no attribution yet"},
+        {":save x.json", "no attribution yet"},
+        {":undo", "nothing to undo"},
+        {":redo", "nothing to redo"},
+        {":chat on", "no chat template"},
+        {":word", "no attribution yet"},
+        {":s", "several commands"},
+        {":unset steps", "steps is not set"},
+        {":set", NULL},
+        {"\"\"\"\\nnever ended", "ends inside a prompt"},
+        {"a \\377 b", "not UTF-8"},
+        {":sites nonsense", "no inner value"},
+        {"a b\\n:save $L", "does not say what to write"},
+        {"a b\\n:save none/x.json", "line 2:"},
+        {"a b\\n:word nonsense", "'nonsense'"},
+        {"a b\\n:compare nonsense", "nonsense"},
+        {":target \"x", "JSON string"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char command[1000];
+        snprintf(command, sizeof command, "printf '%s\\n' | $A shell $L --set generate=2", cases[i][0]);
+        program_expect(p, cases[i][1] != NULL, cases[i][1], command);
+    }
+    program_expect(p, 3, "none.gguf", "echo a | $A shell none.gguf");
+    program_expect(p, 2, "stepz", "echo a | $A shell $L --set stepz=3");
+    program_expect(p, 2, "no =", "echo a | $A shell $L --set steps");
+    program_expect(p, 1, "cannot be read", "$A shell $L </");
+    program_expect(p, 0, NULL, "printf '' | $A shell $L");
+    program_expect(p, 0, NULL, "printf ':model\\r\\n:quit\\nnever' | $A shell $L");
+    /* A model that is replaced while it is used. */
+    program_expect(p, 1, "since the model was opened",
+                   "cp $L m.gguf; { echo a b; sleep 1; cp $L n.gguf; mv n.gguf m.gguf; echo c d; } | "
+                   "$A shell m.gguf --set generate=1");
+}
+
+static void test_words_and_matrix(void **state) {
+    program *p = *state;
+    program_expect(
+        p, 0, NULL,
+        "printf 'The capital of France\\n:word 1\\n:word France\\n:matrix\\n:history\\n:time\\n' | "
+        "$A shell $L --set generate=4");
+    assert_non_null(strstr(p->out, "What drove"));
+    assert_non_null(strstr(p->out, "What was driven by \"France\""));
+    assert_null(strchr(p->out, '\x1b'));
+    /* Gradients: the matrix is made when somebody wants it, with the same numbers. */
+    program_expect(p, 0, NULL,
+                   "printf ':method input-x-gradient\\nThe capital of France\\n:word 1\\n' | "
+                   "$A shell $L --set generate=4 | grep -q 'What drove'");
+    program_expect(
+        p, 0, NULL,
+        "printf ':output kl\\nThe capital\\n:word capital\\n' | $A shell $L | grep -q 'was driven'");
+}
+
+static void test_files_and_quiet(void **state) {
+    program *p = *state;
+    program_expect(p, 1, "is the model",
+                   "cp $L m.json; printf 'a b\\n:save m.json\\n' | $A shell m.json --set generate=1");
+    program_expect(p, 0, NULL, "cmp $L m.json");
+    program_expect(p, 0, NULL,
+                   "printf ':set method lime\\n:method saliency\\n:undo\\n:undo\\n:redo\\n:set\\n' | $A "
+                   "shell $L >o && grep -q "
+                   "'undone: method' o && grep -q 'method *lime' o");
+    program_expect(
+        p, 0, NULL,
+        "printf ':tokens \"The capital\"\\n:help\\n:help set\\n:help steps\\n:sites out\\n' | $A shell $L");
+    assert_non_null(strstr(p->out, "key steps (count)"));
+    /* Nothing typed here is kept. */
+    program_expect(
+        p, 0, NULL,
+        "export XDG_STATE_HOME=$PWD/state; echo a | $A shell $L --set generate=1 >o; [ ! -e state ]");
+}
+
+/* A conversation goes into the next question, and into a script. */
+static void test_conversation(void **state) {
+    program *p = *state;
+    program_expect(
+        p, 0, NULL,
+        NUMBERS
+        "m=$(dirname $L)/../llama-chat/model.gguf; [ -e $m ] || exit 0; printf ':system Be short.\\nHello "
+        "there\\nAnd you?\\n:save a.json\\n:save a.sh\\n' | $A shell $m --set generate=3 --quiet >o && "
+        "PATH=$PWD/bin:$PATH ./a.sh --quiet --json b.json && numbers a && numbers b && cmp a b");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits),       cmocka_unit_test(test_methods_and_targets),
+        cmocka_unit_test(test_errors),          cmocka_unit_test(test_words_and_matrix),
+        cmocka_unit_test(test_files_and_quiet), cmocka_unit_test(test_conversation)};
+    return cmocka_run_group_tests(tests, program_setup, program_teardown);
+}
