@@ -3,10 +3,11 @@
 SHELL := /bin/sh
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
+PORT ?= 8080
 MODEL ?= models/SmolLM2-135M-Instruct.Q4_1.gguf
 export PREFIX DESTDIR JOBS FUZZ_SECONDS
 
-.PHONY: help build model demo demo-image demo-bytes check check-full bench goldens onnx-node-tests format docs install deb release clean
+.PHONY: help build model demo demo-image demo-bytes demo-serve check check-full bench goldens onnx-node-tests format docs install deb release clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -27,6 +28,9 @@ demo-image: build ## fetch an ONNX model, explain a picture here and in demo-ima
 
 demo-bytes: build ## fetch an ONNX model, explain a file's bytes here and in demo-bytes.html
 	@scripts/demo-bytes.sh
+
+demo-serve: build model ## serve the model on this machine: a page and a JSON API (PORT=8080)
+	@scripts/demo-serve.sh $(MODEL) --port $(PORT)
 
 check: build ## build, tests and tree checks; minutes on 2 cores
 	@scripts/check.sh

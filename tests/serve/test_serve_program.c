@@ -3,6 +3,7 @@
 #include "serve_fixture.h"
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 static const char *const
@@ -32,6 +33,7 @@ static process run(const char *model, const char *const *options) {
     assert_int_equal(pipe(out) + pipe(err), 0);
     p.pid = fork();
     if (p.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nothing running */
         dup2(out[1], 1);
         dup2(err[1], 2);
         for (int fd = 3; fd < 64; fd++) close(fd);
