@@ -136,7 +136,7 @@ static asc_status read_masks(asc_question *q) {
 /* Sizes in a row; a list of lists is one for each attributed value. */
 static asc_status read_sizes(asc_question *q, asc_key_id id, int64_t *out, size_t *n) {
     const asc_json *v = q->values[id];
-    bool nested = asc_json_typeof(v) == ASC_JSON_ARRAY && asc_json_len(v) > 0;
+    bool nested = asc_json_typeof(v) == ASC_JSON_ARRAY; /* also of none: values without dimensions */
     for (size_t i = 0; nested && i < asc_json_len(v); i++)
         nested = asc_json_typeof(asc_json_at(v, i)) == ASC_JSON_ARRAY;
     if (!nested) return asc_ask_sizes(q, id, out, MOST_WINDOW, n);

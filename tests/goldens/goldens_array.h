@@ -23,4 +23,8 @@ typedef struct golden_class {
 } golden_class;
 const golden_class *golden_class_find(asc_view captum); /* NULL = unknown */
 
+/* goldens_asked.c: asks the request as a question too; its bits must be those of r. */
+void goldens_asked(goldens *g, asc_net *net, const asc_attr_request *q, const asc_attribution *r,
+                   const char *what);
+
 #endif

@@ -106,6 +106,7 @@ static void stochastic(config *c, const char *what, const asc_json *want, const 
             goldens_fail(c->g, "%s: %s", what, asc_error_message(c->g->ctx));
             return;
         }
+        if (s == 0) goldens_asked(c->g, c->model->net, &c->q, r, what);
         n = r->n_scores < 16 ? r->n_scores : 16;
         for (size_t k = 0; k < n; k++) {
             size_t m = (size_t)asc_shape_elems(&r->scores[k].shape);
@@ -223,6 +224,7 @@ static void run_class(config *c, asc_view captum, const asc_json *result) {
             goldens_fail(c->g, "%s: %s", what, asc_error_message(c->g->ctx));
         } else {
             compare(c, what, attr, r, NULL, NULL, tolerance);
+            goldens_asked(c->g, c->model->net, &c->q, r, what);
             if (strcmp(k->method, "lrp") != 0)
                 check_delta(c, what, asc_json_get(result, "delta"), r, tolerance);
         }

@@ -250,6 +250,7 @@ static bool attribute(config *c, expected_row *row, const asc_json *args, uint64
     c->q.compat_captum = expected_needs_compat(c, row);
     bool ok = asc_attribute(c->model->net, &c->q, &r) == ASC_OK;
     if (ok) {
+        if (!r->stochastic || seed < 2) goldens_asked(c->g, c->model->net, &c->q, r, c->name);
         ours_of(r, out);
         if (!asc_json_bool(asc_json_get(args, "return_input_shape"), true)) by_feature(c, out);
     }

@@ -247,6 +247,7 @@ static void run_one(onnx_case *c, const asc_json *a) {
         goldens_fail(g, "%s: no scores", what);
     else
         compare(c, a, &r->scores[0], what);
+    if (r != NULL) goldens_asked(g, c->net, &q, r, what);
     asc_attribution_destroy(g->ctx, r);
     free(ids);
 }

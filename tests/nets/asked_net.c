@@ -249,7 +249,7 @@ static void method(asked_net *a, const asc_attr_request *q) {
         key(a, "stdevs");
         array(a, &s);
     }
-    if (q->n_window > 0) {
+    if (q->window != NULL) {
         int64_t ones[64];
         for (size_t i = 0; i < 64; i++) ones[i] = 1; /* NULL is 1 to the library, half the window here */
         key(a, "window");
@@ -266,7 +266,12 @@ static void method(asked_net *a, const asc_attr_request *q) {
 }
 
 static void options(asked_net *a, const asc_attr_request *q) {
-    text(a, "rule", q->rule);
+    if (q->rule != NULL) { /* Captum's spelling is the library's too; a question takes one */
+        char rule[64];
+        snprintf(rule, sizeof rule, "%s", strcmp(q->rule, "gausslegendre") == 0 ? "gauss-legendre" : q->rule);
+        for (char *p = rule; *p != '\0'; p++) *p = *p == '_' ? '-' : *p;
+        text(a, "rule", rule);
+    }
     text(a, "base", q->base);
     text(a, "noise", q->noise);
     text(a, "norm", q->norm);
