@@ -11,10 +11,12 @@ asc_status asc_ask(asc_subject *s, asc_question *q, asc_answer **out) {
     *a = (asc_answer){.ctx = s->ctx, .subject = s, .question = q};
     asc_status st =
         q->kind == ASC_SUBJECT_NET ? asc_ask_net_run(q, a) : asc_explain(s->model, &q->request, &a->result);
-    if (st == ASC_OK)
+    if (st == ASC_OK) {
         *out = a;
-    else
-        asc_answer_destroy(a);
+        return ASC_OK;
+    }
+    asc_ask_say_keys(s->ctx);
+    asc_answer_destroy(a);
     return st;
 }
 

@@ -1,6 +1,7 @@
 /* ask_keys.c - the table of keys, and finding one in it. */
 #include "ask_parts.h"
 #include "nearest.h"
+#include <stdio.h>
 
 enum { PROMPTS = ASC_KEY_PROMPTS, ENCODERS = ASC_KEY_ENCODERS, NETS = ASC_KEY_NETS };
 
@@ -70,4 +71,34 @@ int asc_ask_key_find(asc_ctx *ctx, asc_view name, asc_subject_kind kind) {
     else
         asc_hint(ctx, "docs/formats/question.md lists the keys");
     return -1;
+}
+
+/* The key of an option that text begins with, and how long the option's name is; NULL: none. */
+static const char *key_of(const char *text, size_t *len) {
+    *len = strspn(text, "abcdefghijklmnopqrstuvwxyz-0123456789");
+    for (int i = 0; i < ASC_N_KEYS; i++)
+        if (*len > 0 && strlen(keys[i].option) == *len && memcmp(keys[i].option, text, *len) == 0)
+            return keys[i].name;
+    return NULL;
+}
+
+static void rewrite(char *text, size_t size) {
+    char out[1024];
+    size_t n = 0, len;
+    for (const char *p = text; *p != '\0' && n + 1 < size && n + 1 < sizeof out;) {
+        const char *key = p[0] == '-' && p[1] == '-' ? key_of(p + 2, &len) : NULL;
+        if (key != NULL && n + strlen(key) + 3 < size && n + strlen(key) + 3 < sizeof out) {
+            n += (size_t)snprintf(out + n, sizeof out - n, "\"%s\"", key);
+            p += 2 + len;
+        } else {
+            out[n++] = *p++;
+        }
+    }
+    out[n] = '\0';
+    memcpy(text, out, n + 1);
+}
+
+void asc_ask_say_keys(asc_ctx *ctx) {
+    rewrite(ctx->error.message, sizeof ctx->error.message);
+    rewrite(ctx->error.hint, sizeof ctx->error.hint);
 }

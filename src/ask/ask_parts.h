@@ -75,6 +75,9 @@ ASC_MUST_USE asc_status asc_ask_read_line(asc_ctx *ctx, asc_model *m, asc_view j
 /* The key of this name that subjects of this kind know; -1 with the error recorded: unknown (with the nearest
  * name), or known to other kinds only. */
 int asc_ask_key_find(asc_ctx *ctx, asc_view name, asc_subject_kind kind);
+/* The library's hints name options ("--label"); who asks by JSON is told keys. Rewrites the error just
+ * recorded. */
+void asc_ask_say_keys(asc_ctx *ctx);
 unsigned asc_ask_kind_bit(asc_subject_kind kind);
 
 /* ---- ask_fields.c: typed looks at values ------------------------------------------------------------- */

@@ -77,10 +77,12 @@ asc_status asc_question_parse(asc_subject *s, asc_view json, const asc_named_arr
     q->n_arrays = n_arrays;
     asc_status st = read_keys(q, json, NULL);
     if (st == ASC_OK) st = q->kind == ASC_SUBJECT_NET ? asc_ask_net_parse(q) : asc_ask_prompt_parse(q);
-    if (st == ASC_OK)
+    if (st == ASC_OK) {
         *out = q;
-    else
-        asc_question_destroy(q);
+        return ASC_OK;
+    }
+    asc_ask_say_keys(s->ctx);
+    asc_question_destroy(q);
     return st;
 }
 

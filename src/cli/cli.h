@@ -174,6 +174,9 @@ void cli_explain_args_free(cli *c, cli_explain_args *j);
 /* explain_run.c: runs a request and writes what was asked for. */
 int cli_explain(cli *c, asc_model *m, const asc_request *req);
 
+/* explain_ask.c: explain --ask. */
+int cli_explain_ask(cli *c);
+
 /* explain_batch.c: explain --prompts. */
 int cli_explain_batch(cli *c);
 

@@ -18,6 +18,10 @@ int cmd_explain(cli *c) {
     cli_explain_args j = {0};
     asc_model *m = NULL;
     int rc;
+    if (cli_has(c, OPT_ASK)) {
+        rc = check_outputs(c);
+        return rc == EXIT_DONE ? cli_explain_ask(c) : rc;
+    }
     if (cli_has(c, OPT_PROMPTS) || cli_has(c, OPT_OUT)) return cli_explain_batch(c);
     if (cli_is_net(c->operand[0])) {
         rc = cli_check_method(c->value[OPT_METHOD]);

@@ -12,14 +12,17 @@ static bool on_line(void *self, const asc_batch_counts *n) {
 }
 
 static int check(const cli *c) {
-    static const cli_option_id one[] = {OPT_PROMPT, OPT_PROMPT_FILE, OPT_CHAT, OPT_USER,
-                                        OPT_SYSTEM, OPT_IDS,         OPT_HTML, OPT_DRY_RUN};
+    static const cli_option_id one[] = {OPT_PROMPT, OPT_TEXT_PROMPT, OPT_PROMPT_FILE, OPT_CHAT,
+                                        OPT_USER,   OPT_SYSTEM,      OPT_IDS,         OPT_TEMPLATE,
+                                        OPT_VALUES, OPT_DOCUMENTS,   OPT_FREEZE,      OPT_SKIP_TOKENS,
+                                        OPT_TRIALS, OPT_QUESTION,    OPT_HTML,        OPT_DRY_RUN};
     if (cli_is_net(c->operand[0])) return cli_usage("--prompts is for language models and text encoders");
     if (!cli_has(c, OPT_PROMPTS)) return cli_usage("--out goes with --prompts FILE");
     if (!cli_has(c, OPT_OUT)) return cli_usage("--prompts needs --out FILE for the results");
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
         if (cli_has(c, one[i]))
-            return cli_usage("--%s is about one prompt; --prompts has many", cli_options[one[i]].name);
+            return cli_usage("--%s is about one prompt; --prompts has many, and lines that may say it",
+                             cli_options[one[i]].name);
     }
     return EXIT_DONE;
 }

@@ -245,7 +245,7 @@ int cli_write_json(cli *c, asc_text *t) {
 /* The file that the output at s would replace although the command reads it, or NULL. */
 static const char *input_at(const cli *c, const struct stat *s) {
     const char *const inputs[] = {c->n_operands > 0 ? c->operand[0] : NULL, c->value[OPT_PROMPT_FILE],
-                                  c->value[OPT_CHAT]};
+                                  c->value[OPT_CHAT], c->value[OPT_ASK]};
     struct stat in;
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
         if (inputs[i] != NULL && stat(inputs[i], &in) == 0 && in.st_dev == s->st_dev &&

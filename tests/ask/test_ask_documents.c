@@ -147,9 +147,42 @@ static void pages_and_texts(void **state) {
     }
 }
 
+/* --ask: the same question from a file or from standard input. */
+static void questions_from_files(void **state) {
+    program *p = *state;
+    program_expect(
+        p, 0, NULL,
+        "printf '{\"prompt\": \"one two three\", \"target\": \"x\", \"method\": \"saliency\"}' >q.json; "
+        "$A explain $L --prompt 'one two three' --target x --method saliency --json - >a.json; "
+        "$A explain $L --ask q.json --json b.json --html b.html --quiet; "
+        "$A explain $L --ask - --json c.json <q.json; "
+        "for f in a b c; do grep -v -e seconds -e peak_bytes $f.json >$f; done; cmp a b && cmp a c");
+    assert_non_null(strstr(p->out, "one"));
+    program_expect(p, 0, NULL, "grep -q 'one' b.html");
+    program_expect(p, 2, "--prompt does not go with --ask", "$A explain $L --ask q.json --prompt a");
+    program_expect(p, 2, "--seed does not go with --ask", "$A explain $L --ask q.json --seed 3");
+    program_expect(p, 2, "--ask", "$A explain $L --ask q.json --prompts m --out n");
+    program_expect(p, 3, "overwritten", "$A explain $L --ask q.json --json q.json");
+    program_expect(p, 3, "cannot open", "$A explain $L --ask none.json");
+    program_expect(p, 3, "'bad.json': a question has no key \"promt\"",
+                   "echo '{\"promt\": 1}' >bad.json; $A explain $L --ask bad.json");
+    program_expect(p, 3, "\"similar_to\"",
+                   "echo '{\"ids\": [5], \"target\": \"a\"}' >e.json; "
+                   "$A explain $Z/../../encoders/electra --ask e.json");
+    program_expect(p, 1, NULL, /* lines say every key; a batch refuses options that only one prompt has */
+                   "printf '{\"id\": 1, \"prompt\": \"a b\", \"freeze\": \"a\", \"method\": \"saliency\"}\n"
+                   "{\"id\": 2, \"prompt\": \"a b\", \"steps\": -1}\n' >m.jsonl; "
+                   "$A explain $L --prompts m.jsonl --out r.jsonl --quiet");
+    program_expect(p, 0, NULL,
+                   "sed -n 1p r.jsonl | grep -q '\"name\": \"saliency\"' && "
+                   "sed -n 2p r.jsonl | grep -q 'steps.*a whole number from 1 on'");
+    program_expect(p, 2, "lines that may say it", "$A explain $L --prompts m.jsonl --out s.jsonl --freeze a");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(documents_are_the_programs, program_setup, program_teardown),
-        cmocka_unit_test_setup_teardown(pages_and_texts, program_setup, program_teardown)};
+        cmocka_unit_test_setup_teardown(pages_and_texts, program_setup, program_teardown),
+        cmocka_unit_test_setup_teardown(questions_from_files, program_setup, program_teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

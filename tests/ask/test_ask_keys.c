@@ -32,6 +32,7 @@ static const struct {
 } exceptions[] = {
     {"prompt-file", "a file; the text itself is \"prompt\""},
     {"prompts", "many questions"},
+    {"ask", "a file; the question itself"},
     {"out", "a file"},
     {"json", "a file"},
     {"html", "a file"},
