@@ -119,6 +119,8 @@ class EncoderKeys(TypedDict, total=False):
     freeze: str | Sequence[str] | None
     #: tokens that are no features
     skip_tokens: int | str | Sequence[int | str] | None
+    #: the answer to explain; a leading blank counts: " Paris"; token classifiers: the word whose class is explained
+    target: str | bytes | None
     #: explain the difference to this other answer; text encoders: to this other class
     versus: str | bytes | None
     #: the class to explain, by name or number (default: the likeliest)
