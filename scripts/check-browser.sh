@@ -2,7 +2,7 @@
 # Drives the server's page with a headless Chromium (tests/browser): check-browser.sh [--shots DIR] [--only CASE]...
 # Starts servers of its own on free ports: the demonstration model, the same behind a token, a vision model of the test data
 # and, where it was fetched, the MiniLM encoder (scripts/fetch-minilm.sh). Without Chromium or the model it says so and passes.
-# Variables: BUILD (build), ASC_MODEL, ASC_VISION, ASC_ENCODER, CHROMIUM.
+# Variables: BUILD (build), ASC_MODEL, ASC_VISION, ASC_ENCODER, CHROMIUM, RUN (another script than tests/browser/run.py).
 set -eu
 cd "$(dirname "$0")/.."
 : "${BUILD:=build}" "${ASC_MODEL:=models/SmolLM2-135M-Instruct.Q4_1.gguf}" "${ASC_VISION:=tests/data/encoders/deit}"
@@ -57,5 +57,5 @@ start vision "$ASC_VISION"
 if [ -d "$ASC_ENCODER" ]; then start encoder "$ASC_ENCODER"; fi
 status=0
 # shellcheck disable=SC2086 # urls are words
-python3 tests/browser/run.py "$@" $urls || status=$?
+python3 "${RUN:-tests/browser/run.py}" "$@" $urls || status=$?
 exit $status
