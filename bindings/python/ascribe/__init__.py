@@ -13,7 +13,11 @@ import os as _os
 if "OMP_WAIT_POLICY" not in _os.environ:  # its threads wait politely, as those of the command line do
     _os.environ.setdefault("GOMP_SPINCOUNT", "4000")
 
-from . import _ascribe
+try:
+    from . import _ascribe
+except ImportError as _e:
+    raise ImportError(f"the extension module of ascribe cannot be loaded: {_e}. Install the package (pip install "
+                      "./bindings/python), or set PYTHONPATH to what scripts/python-path.sh prints") from _e
 from ._errors import (Aborted, AlreadyExists, Cancelled, DataLoss, DeadlineExceeded, Error, FailedPrecondition,
                       Internal, InvalidArgument, NotFound, OutOfRange, PermissionDenied, ResourceExhausted,
                       Unavailable, Unimplemented, UnknownError)

@@ -51,7 +51,8 @@ PyMODINIT_FUNC PyInit__ascribe(void); /* Python's header does not declare it */
 
 PyMODINIT_FUNC PyInit__ascribe(void) {
     PyObject *m = PyModule_Create(&definition);
-    if (m == NULL || PyModule_AddStringConstant(m, "version", asc_version()) != 0) goto failed;
+    if (m == NULL || PyModule_AddStringConstant(m, "version", asc_version()) != 0 || pyasc_watch_forks() != 0)
+        goto failed;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         *types[i].type = (PyTypeObject *)PyType_FromSpec(types[i].spec);
         if (*types[i].type == NULL || PyModule_AddType(m, *types[i].type) != 0) goto failed;

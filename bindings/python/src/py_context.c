@@ -8,6 +8,7 @@
  * runs in the callbacks.
  */
 #include "pyasc.h"
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
@@ -36,22 +37,40 @@ static void on_sigint(int number, siginfo_t *info, void *place) {
         python_sigint.sa_handler(number);
 }
 
+static PyObject *getsignal, *default_handler; /* of the module _signal, from the first call on */
+static unsigned long main_thread;             /* 0 = not known yet */
+static int forks;                             /* how often this process is a fork of the one before */
+
+static void count_fork(void) {
+    forks++;
+    main_thread = 0; /* the thread that forked is the only one now */
+}
+
 /* Whether Python would raise KeyboardInterrupt: nobody put another handler there. */
 static bool python_interrupts(void) {
-    PyObject *module = PyImport_ImportModule("_signal");
-    PyObject *now = module != NULL ? PyObject_CallMethod(module, "getsignal", "i", SIGINT) : NULL;
-    PyObject *usual = module != NULL ? PyObject_GetAttrString(module, "default_int_handler") : NULL;
-    bool same = now != NULL && now == usual;
+    if (default_handler == NULL) {
+        PyObject *module = PyImport_ImportModule("_signal");
+        if (module == NULL || getsignal != NULL) goto failed;
+        getsignal = PyObject_GetAttrString(module, "getsignal");
+        if (getsignal != NULL) default_handler = PyObject_GetAttrString(module, "default_int_handler");
+    failed:
+        Py_XDECREF(module);
+    }
+    PyObject *now = default_handler != NULL ? PyObject_CallFunction(getsignal, "i", SIGINT) : NULL;
+    bool same = now != NULL && now == default_handler;
     Py_XDECREF(now);
-    Py_XDECREF(usual);
-    Py_XDECREF(module);
     PyErr_Clear();
     return same;
 }
 
+static bool on_main_thread(void) {
+    unsigned long me = PyThread_get_thread_ident();
+    if (main_thread == 0 && syscall(SYS_gettid) == getpid()) main_thread = me;
+    return main_thread == me;
+}
+
 static void watch(pyasc_ctx *x) {
-    if (syscall(SYS_gettid) != getpid() || atomic_load(&interruptible) != NULL || !python_interrupts())
-        return;
+    if (!on_main_thread() || atomic_load(&interruptible) != NULL || !python_interrupts()) return;
     struct sigaction ours = {.sa_sigaction = on_sigint, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&ours.sa_mask);
     atomic_store(&interruptible, x->c);
@@ -75,7 +94,7 @@ static int64_t now_ns(void) {
 }
 
 static int check_process(const pyasc_ctx *x) {
-    if (x->pid == (long)getpid()) return 0;
+    if (x->forks == forks) return 0;
     pyasc_error(ASC_FAILED_PRECONDITION,
                 "load it again in the child, or start processes with the 'spawn' method of multiprocessing",
                 "this model was loaded in process %ld, and this is a fork of it: the library's threads and "
@@ -183,7 +202,7 @@ static bool on_progress(void *self, const char *what, double done, double total)
 }
 
 void pyasc_dispose(pyasc_ctx *x, pyasc_free_fn fn, void *p) {
-    if (p == NULL || x->pid != (long)getpid()) return; /* a fork's memory goes with the fork */
+    if (p == NULL || x->forks != forks) return; /* a fork's memory goes with the fork */
     if (PyThread_acquire_lock(x->lock, NOWAIT_LOCK) == 1) {
         fn(x->c, p);
         release(x);
@@ -197,11 +216,17 @@ void pyasc_dispose(pyasc_ctx *x, pyasc_free_fn fn, void *p) {
     *end = g;
 }
 
+int pyasc_watch_forks(void) {
+    if (pthread_atfork(NULL, NULL, count_fork) == 0) return 0;
+    PyErr_NoMemory();
+    return -1;
+}
+
 /* ---- the type ---- */
 
 static void ctx_dealloc(PyObject *self) {
     pyasc_ctx *x = (pyasc_ctx *)self;
-    if (x->pid == (long)getpid()) {
+    if (x->forks == forks) {
         if (x->c != NULL) collect(x);
         asc_ctx_destroy(x->c);
         if (x->lock != NULL) PyThread_free_lock(x->lock);
@@ -221,6 +246,7 @@ static PyObject *ctx_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     pyasc_ctx *x = (pyasc_ctx *)pyasc_object_new(type);
     if (x == NULL) return NULL;
     x->pid = (long)getpid();
+    x->forks = forks;
     x->lock = PyThread_allocate_lock();
     if (x->lock == NULL) {
         Py_DECREF((PyObject *)x);

@@ -42,6 +42,7 @@ typedef struct pyasc_ctx {
     PyThread_type_lock lock;
     unsigned long owner; /* thread that is inside; 0 = none */
     long pid;            /* of the process that made it: threads of the library do not survive fork() */
+    int forks;           /* how often processes had forked then */
     PyObject *progress;  /* while inside: callable(what, done, total); NULL = none. Borrowed */
     PyThreadState *saved;
     int64_t checked_ns;     /* when signals were last looked at */
@@ -140,6 +141,9 @@ PyObject *pyasc_subject_run_model(PyObject *self, PyObject *args, PyObject *kwar
 /* Functions of the module that other files bring: rows of module.c's table. */
 PyObject *pyasc_keys(PyObject *self, PyObject *unused);
 PyObject *pyasc_methods(PyObject *self, PyObject *unused);
+
+/* Once, when the module is made: contexts tell forks from now on. 0, or -1 with an exception. */
+int pyasc_watch_forks(void);
 
 /* The types; module.c makes them. */
 extern PyTypeObject *pyasc_ctx_type, *pyasc_array_type, *pyasc_subject_type, *pyasc_answer_type;
