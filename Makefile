@@ -7,7 +7,7 @@ PORT ?= 8080
 MODEL ?= models/SmolLM2-135M-Instruct.Q4_1.gguf
 export PREFIX DESTDIR JOBS FUZZ_SECONDS
 
-.PHONY: help build model demo demo-image demo-bytes demo-serve check check-full bench goldens onnx-node-tests format docs install deb release clean
+.PHONY: help build model demo demo-image demo-bytes demo-python demo-serve check check-full bench goldens onnx-node-tests format docs install deb release clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -31,6 +31,9 @@ demo-bytes: build ## fetch an ONNX model, explain a file's bytes here and in dem
 
 demo-serve: build model ## serve the model on this machine: a page and a JSON API (PORT=8080)
 	@scripts/demo-serve.sh $(MODEL) --port $(PORT)
+
+demo-python: model ## build the Python wheel, try it in a throw-away environment
+	@scripts/demo-python.sh $(MODEL)
 
 check: build ## build, tests and tree checks; minutes on 2 cores
 	@scripts/check.sh
@@ -63,4 +66,4 @@ release: ## a tarball with everything it needs into dist/
 	@scripts/make-release.sh
 
 clean: ## remove the build folders (the model stays)
-	@rm -rf dist build build-clang build-san build-fuzz
+	@rm -rf dist build build-python build-clang build-san build-fuzz

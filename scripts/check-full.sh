@@ -1,10 +1,10 @@
 #!/bin/sh
 # Everything that `make check` is too short for. Steps run one after the other and all of them run, also after a
-# failure; the last line counts steps. check-full.sh [STEP...] runs some of: gcc clang san tsan valgrind fuzz openai browser package clone
+# failure; the last line counts steps. check-full.sh [STEP...] runs some of: gcc clang san tsan valgrind fuzz openai browser package python clone
 set -u
 cd "$(dirname "$0")/.." || exit 1
 scripts/install-deps.sh --full || exit 1
-steps=${*:-gcc clang san tsan valgrind fuzz openai browser package clone}
+steps=${*:-gcc clang san tsan valgrind fuzz openai browser package python clone}
 : "${ASC_MODEL:=$PWD/models/SmolLM2-135M-Instruct.Q4_1.gguf}"
 export ASC_MODEL
 tiny=$(find tests/data -path '*llama-q4_1*' -name '*.gguf' | head -n 1)
@@ -87,6 +87,18 @@ run_clone() {
     git clone --quiet . "$dir/ascribe" && (unset ASC_MODEL && cd "$dir/ascribe" && bash .ci/run)
     status=$?
     rm -rf "$dir"
+    return $status
+}
+
+# Types of the Python package; the wheel with the libraries inside, twice: the same bytes.
+run_python() {
+    scripts/check-python-types.sh || return 1
+    first=$(mktemp -d) && second=$(mktemp -d) || return 1
+    scripts/build-wheel.sh "$first" bundle=1 build-dir=build-python >/dev/null &&
+        scripts/build-wheel.sh "$second" bundle=1 build-dir=build-python-2 >/dev/null &&
+        cmp "$first"/*.whl "$second"/*.whl
+    status=$?
+    rm -rf "$first" "$second"
     return $status
 }
 
