@@ -153,7 +153,7 @@ static job_price price_of(const wanted *w, const asc_model_info *m) {
     size_t longest = 0;
     for (size_t i = 0; i < w->n; i++) longest = w->v[i].n > longest ? w->v[i].n : longest;
     const size_t row = (size_t)(m->d_model * 16 + m->d_ff * 4) + (size_t)m->n_heads * longest * 2;
-    return (job_price){.seconds = 2.0 * (double)m->n_params_blocks * (double)w->n_tokens / 5e10,
+    return (job_price){.seconds = 0.02 + 2.0 * (double)m->n_params_blocks * (double)w->n_tokens / 5e10,
                        .bytes = row * longest * sizeof(float) + w->n * 64,
                        .tokens = longest};
 }

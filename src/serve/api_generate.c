@@ -184,10 +184,11 @@ bool api_answer_price(api_answer *a, const server *s, serve_bench *b, size_t ask
     size_t rest = limit > a->n ? limit - a->n : 1;
     if (absent > 0 && absent < rest) rest = absent;
     a->o.max_tokens = asked > 0 ? asked : rest;
-    /* Orders of magnitude of a core or two; what such jobs took corrects them (serve_queue.c). */
+    /* Orders of magnitude of a core or two, and what the first run of a program takes; what such jobs took
+     * corrects them (serve_queue.c). */
     const double flops = 2.0 * (double)m.n_params * (double)a->n, read = (double)m.file_bytes;
     out->tokens = a->n + a->o.max_tokens;
-    out->seconds = flops / 5e10 + read / 1e10 * (double)a->o.max_tokens;
+    out->seconds = 0.05 + flops / 5e10 + (0.001 + read / 1e10) * (double)a->o.max_tokens;
     out->bytes = (size_t)(2 * m.n_layers * m.n_kv_heads * m.head_dim) * sizeof(float) * (out->tokens + 64) +
                  (size_t)(m.d_model * 16 + m.d_ff * 4) * sizeof(float) * a->n + (size_t)m.n_vocab * 64;
     return a->question == NULL || price_attribution(a, b, out, fault);
