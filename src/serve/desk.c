@@ -1,5 +1,6 @@
 /* desk.c - one thread for handlers that may take a while: they read a question, make its tokens, price it. So
- * the HTTP library's threads never wait for anything, and replies that stream go on meanwhile.
+ * the HTTP library's threads never wait for anything, and replies that stream go on meanwhile. Whoever was
+ * not served for longest is next, so that nobody is kept waiting by another's many questions.
  */
 #include "server.h"
 #include <string.h>
@@ -37,17 +38,40 @@ static bool model_is_there(exchange *x) {
     return st == ASC_OK;
 }
 
+/* How recently this one's client was served: 0 = just now, SERVE_RECENT = not lately. */
+static size_t last_served(const server *s, const exchange *x) {
+    size_t i = 0;
+    while (i < SERVE_RECENT && x->c != NULL && s->recent[i] != x->c->client) i++;
+    return i;
+}
+
+/* Takes the next one from those that wait; NULL: there is none. */
+static exchange *next_at_desk(server *s) {
+    exchange *best = s->desk, *before = NULL, *last = NULL;
+    for (exchange *x = s->desk; x != NULL; last = x, x = x->next) {
+        if (x == best || last_served(s, x) <= last_served(s, best)) continue;
+        best = x;
+        before = last;
+    }
+    if (best == NULL) return NULL;
+    *(before != NULL ? &before->next : &s->desk) = best->next;
+    if (s->desk_last == best) s->desk_last = before;
+    best->next = NULL;
+    size_t at = last_served(s, best);
+    memmove(s->recent + 1, s->recent, (at < SERVE_RECENT ? at : SERVE_RECENT - 1) * sizeof *s->recent);
+    s->recent[0] = best->c != NULL ? best->c->client : 0;
+    return best;
+}
+
 void *desk_main(void *cls) {
     server *s = cls;
     pthread_mutex_lock(&s->lock);
     while (!s->closing || s->desk != NULL) {
-        exchange *x = s->desk;
+        exchange *x = next_at_desk(s);
         if (x == NULL) {
             pthread_cond_wait(&s->asked, &s->lock);
             continue;
         }
-        s->desk = x->next;
-        x->next = NULL;
         pthread_mutex_unlock(&s->lock);
         if (model_is_there(x)) x->route->handle(x);
         pthread_mutex_lock(&s->lock);

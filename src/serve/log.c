@@ -31,14 +31,19 @@ static void put_body(FILE *out, const exchange *x) {
     fputs(n < x->body_len ? "...\"" : "\"", out);
 }
 
+/* Clients choose it. */
+static const char *shown_method(const char *method) {
+    return method[strspn(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0' ? method : "?";
+}
+
 void serve_log(const exchange *x, const job_line *j, double seconds) {
     const serve_options *o = &x->s->o;
     if (o->quiet) return;
     flockfile(stderr); /* lines of several threads stay whole */
     put_time(stderr);
     fprintf(stderr, " %s %s %s %s %d in=%zu out=%zu seconds=%.3f", x->id, x->c != NULL ? x->c->address : "?",
-            x->method, x->route != NULL ? x->route->path : "-", x->status, x->received, x->reply_bytes,
-            seconds);
+            shown_method(x->method), x->route != NULL ? x->route->path : "-", x->status, x->received,
+            x->reply_bytes, seconds);
     if (j != NULL)
         fprintf(stderr, " job=%s waited=%.3f ran=%.3f predicted=%.3f tokens=%zu+%zu%s%s", j->kind, j->waited,
                 j->ran, j->predicted, j->tokens_in, j->tokens_out, j->code[0] != '\0' ? " error=" : "",

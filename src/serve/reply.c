@@ -195,7 +195,8 @@ static char *page_body(const serve_fault *f, const char *id) {
     if (out == NULL) return NULL;
     fprintf(out,
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>ascribe: %d</title>"
-            "<meta name=\"viewport\" content=\"width=device-width\"></head>\n<body><main><h1>",
+            "<meta name=\"viewport\" content=\"width=device-width\"><link rel=\"stylesheet\" "
+            "href=\"/page/style.css\"></head>\n<body><main><h1>",
             f->status);
     escape(out, f->message);
     fputs("</h1>\n", out);

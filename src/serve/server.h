@@ -19,6 +19,7 @@ enum {
     SERVE_HEADER_BYTES = 32768,   /* memory of a connection for request line and headers; more: 431 or 414 */
     SERVE_HOLD_BYTES = 256 << 10, /* replies that are no streams wait until they are as long, or done */
     SERVE_BUFFER_BYTES = 1 << 20, /* of a reply that its client reads too slowly */
+    SERVE_RECENT = 32,            /* clients whose turn is remembered */
     SERVE_THREADS = 4             /* of the HTTP library */
 };
 static const double SERVE_BENCH_SECONDS = 3; /* what reading and pricing one request may take */
@@ -260,9 +261,10 @@ struct server {
     pthread_cond_t work, room, tick, drained, asked;
     pthread_t worker, watcher, clerk;
     bool worker_on, watcher_on, clerk_on, closing, ending, model_changed;
-    exchange *desk, *desk_last; /* that wait there, the first one first */
-    double bench_since;         /* it was locked; 0: it is free */
-    bool bench_stopped;         /* its work was cancelled for taking too long */
+    exchange *desk, *desk_last;    /* that wait there, the first one first */
+    uint64_t recent[SERVE_RECENT]; /* clients that the desk served last, the newest first */
+    double bench_since;            /* it was locked; 0: it is free */
+    bool bench_stopped;            /* its work was cancelled for taking too long */
     conn *conns;
     size_t n_conns, n_exchanges, body_bytes;
     job_queue queue;

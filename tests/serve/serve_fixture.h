@@ -23,10 +23,10 @@ static inline void sleep_ms(long ms) {
 }
 
 /* ---- a job that does as it is told: {"chunks", "ms" each, "size" each, "stream", "seconds", "bytes",
- * "tokens" of the price, "fail", "refuse", "begun", "note"} ---- */
+ * "tokens" of the price, "think" before it is accepted, "fail", "refuse", "begun", "note"} ---- */
 
 typedef struct told {
-    int chunks, ms, size;
+    int chunks, ms, size, think;
     bool stream, fail, refuse, quiet;
     char note[16];
 } told;
@@ -99,9 +99,10 @@ static inline void handle_job(exchange *x) {
     double seconds = 0;
     json_int_t bytes = 0, tokens = 0;
     if (t == NULL || doc == NULL ||
-        json_unpack(doc, "{s?i,s?i,s?i,s?b,s?b,s?b,s?s,s?F,s?I,s?I}", "chunks", &t->chunks, "ms", &t->ms,
-                    "size", &t->size, "stream", &t->stream, "fail", &t->fail, "refuse", &t->refuse, "note",
-                    &note, "seconds", &seconds, "bytes", &bytes, "tokens", &tokens) != 0) {
+        json_unpack(doc, "{s?i,s?i,s?i,s?i,s?b,s?b,s?b,s?s,s?F,s?I,s?I}", "chunks", &t->chunks, "think",
+                    &t->think, "ms", &t->ms, "size", &t->size, "stream", &t->stream, "fail", &t->fail,
+                    "refuse", &t->refuse, "note", &note, "seconds", &seconds, "bytes", &bytes, "tokens",
+                    &tokens) != 0) {
         exchange_fail(x, 400, "bad_json", NULL, "no such job", NULL, 0);
         free(t);
         json_decref(doc);
@@ -109,6 +110,19 @@ static inline void handle_job(exchange *x) {
     }
     snprintf(t->note, sizeof t->note, "%s", note);
     json_decref(doc);
+    sleep_ms(t->think > 0 ? t->think : 0);
+    if (t->think < 0) { /* on the bench, until it is stopped */
+        serve_bench *b = server_lock_bench(x->s);
+        asc_status st = ASC_OK;
+        while (st == ASC_OK) {
+            sleep_ms(10);
+            st = asc_poll_cancel(b->ctx);
+        }
+        exchange_fail_status(x, b->ctx, st);
+        server_unlock_bench(x->s);
+        free(t);
+        return;
+    }
     exchange_submit(x, &told_kind, t,
                     &(job_price){.seconds = seconds, .bytes = (size_t)bytes, .tokens = (size_t)tokens});
 }

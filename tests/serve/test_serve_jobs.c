@@ -117,6 +117,34 @@ static void test_fair(void **state) {
     server_stop(s);
 }
 
+/* Handlers that take long (as pricing may) wait in turn as well, and others than them do not wait at all. */
+static void test_desk(void **state) {
+    server *s = serve_test_start(NULL);
+    int fd[5];
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        fd[i] = begin(s, 1, NULL,
+                      i == 0 ? "{\"think\": 300, \"note\": \"x\"}" : "{\"think\": 100, \"note\": \"a\"}");
+        sleep_ms(30);
+    }
+    fd[4] = begin(s, 2, NULL, "{\"note\": \"b\"}");
+    double t = serve_now();
+    expect(ask(s, "GET /healthz", NULL), 200, NULL);
+    assert_true(serve_now() - t < 0.25);
+    for (int i = 0; i < 5; i++) expect(finish(fd[i]), 200, NULL);
+    assert_string_equal(jobs.notes, "xbaaa");
+    server_stop(s);
+}
+
+/* Work on the bench that does not end is cancelled; the client is told, and the next one is served. */
+static void test_bench_limit(void **state) {
+    server *s = serve_test_start(NULL);
+    (void)state;
+    expect(post(s, "{\"think\": -1}"), 413, "too_long_to_price");
+    expect(post(s, "{\"chunks\": 1, \"size\": 2}"), 200, "aa");
+    server_stop(s);
+}
+
 static void test_cancel(void **state) {
     server *s = serve_test_start(NULL);
     char *reply;
@@ -224,6 +252,14 @@ static void test_end(void **state) {
     }
 }
 
+#if defined(__SANITIZE_ADDRESS__) /* the sanitizer holds on to what was freed */
+#define KEEPS_FREED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define KEEPS_FREED
+#endif
+#endif
+
 /* Nothing that a client or a job leaves behind stays: bytes in use after many requests of all kinds. */
 static void test_flat(void **state) {
     server *s = serve_test_start(NULL);
@@ -252,13 +288,17 @@ static void test_flat(void **state) {
         }
     }
     server_stop(s);
+#ifndef KEEPS_FREED
     if (resident[1] > resident[0] + (2u << 20)) fail_msg("%zu bytes, then %zu", resident[0], resident[1]);
+#endif
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replies), cmocka_unit_test(test_limits),  cmocka_unit_test(test_fair),
-        cmocka_unit_test(test_cancel),  cmocka_unit_test(test_leaving), cmocka_unit_test(test_slow_readers),
+        cmocka_unit_test(test_replies), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_fair),    cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_desk),    cmocka_unit_test(test_bench_limit),
+        cmocka_unit_test(test_leaving), cmocka_unit_test(test_slow_readers),
         cmocka_unit_test(test_end),     cmocka_unit_test(test_flat),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
