@@ -45,6 +45,13 @@ class Net(Loaded[NetResult]):
     def outputs(self) -> list[Port]:
         return [Port(*p) for p in self.info["outputs"]]
 
+    @staticmethod
+    def build(inputs: Mapping[str, Any], forward: Any, params: Mapping[str, Any] | None = None, *,
+              outputs: Sequence[str] = ("output",), batch: bool | Sequence[str] = True) -> Net:
+        """A net that a Python function describes: `forward(frame, *inputs)` (ascribe.nets)."""
+        from .nets import build
+        return build(inputs, forward, params, outputs=outputs, batch=batch)
+
     def _about(self, input: Any, keys: Mapping[str, Any]) -> Question:
         q = Question("net")
         q.put("input", input)

@@ -1,0 +1,81 @@
+"""Captum's attribution classes: captum.attr."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._absent import absent
+from ._base import (
+    Attribution,
+    GradientAttribution,
+    LayerAttribution,
+    NeuronAttribution,
+    PerturbationAttribution,
+)
+from ._gradient import (
+    Deconvolution,
+    DeepLift,
+    DeepLiftShap,
+    GradientShap,
+    GuidedBackprop,
+    GuidedGradCam,
+    InputXGradient,
+    IntegratedGradients,
+    Saliency,
+)
+from ._layer import (
+    InternalInfluence,
+    LayerActivation,
+    LayerConductance,
+    LayerDeepLift,
+    LayerDeepLiftShap,
+    LayerFeatureAblation,
+    LayerFeaturePermutation,
+    LayerGradCam,
+    LayerGradientShap,
+    LayerGradientXActivation,
+    LayerIntegratedGradients,
+)
+from ._lime import (
+    KernelShap,
+    Lime,
+    LimeBase,
+    SkLearnLasso,
+    SkLearnLinearRegression,
+    SkLearnRidge,
+    get_exp_kernel_similarity_function,
+)
+from ._lrp import (
+    LRP,
+    Alpha1_Beta0_Rule,
+    EpsilonRule,
+    GammaRule,
+    IdentityRule,
+    LayerLRP,
+    PropagationRule,
+)
+from ._neuron import (
+    NeuronConductance,
+    NeuronDeconvolution,
+    NeuronDeepLift,
+    NeuronDeepLiftShap,
+    NeuronFeatureAblation,
+    NeuronGradient,
+    NeuronGradientShap,
+    NeuronGuidedBackprop,
+    NeuronIntegratedGradients,
+)
+from ._noise import NoiseTunnel
+from ._perturbation import (
+    FeatureAblation,
+    FeaturePermutation,
+    Occlusion,
+    ShapleyValues,
+    ShapleyValueSampling,
+)
+
+__all__ = [name for name in dir() if name[0].isupper()] + ["get_exp_kernel_similarity_function"]
+
+
+def __getattr__(name: str) -> Any:
+    return absent("attr", name)
