@@ -1,6 +1,7 @@
 /* help.c - help in the terminal, written from the tables. */
 #include "ascribe/ask.h"
 #include "cli.h"
+#include "shell.h"
 #include <string.h>
 
 enum { WIDTH = 100, NAMES = 34 };
@@ -28,6 +29,13 @@ void cli_help_command(asc_text *t, cli_command_id id) {
             asc_text_addf(t, "\n%s\n", group);
         }
         option_line(t, &cli_options[o]);
+    }
+    shell_help row;
+    if (id == CMD_shell) asc_text_adds(t, "\nInside it a line is a prompt, or one of\n");
+    for (size_t i = 0; id == CMD_shell && shell_help_at(i, &row); i++) {
+        asc_text_addf(t, "  :%s %s\n", row.name, row.args);
+        asc_text_adds(t, "        ");
+        asc_text_wrap(t, row.doc, 8, 100);
     }
 }
 

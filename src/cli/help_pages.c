@@ -1,5 +1,6 @@
 /* help_pages.c - docs/cli.md, the manual page and the shells' completions, written from the tables. */
 #include "cli.h"
+#include "shell.h"
 #include <ctype.h>
 #include <string.h>
 
@@ -96,6 +97,21 @@ static void man_codes(asc_text *t) {
     }
 }
 
+/* What can be typed into ascribe shell. */
+static void man_shell(asc_text *t) {
+    shell_help row;
+    asc_text_adds(t, ".SH COMMANDS OF THE SHELL\nA line is a prompt, or one of\n");
+    for (size_t i = 0; shell_help_at(i, &row); i++) {
+        asc_text_adds(t, ".TP\n\\fB:");
+        troff(t, row.name);
+        asc_text_adds(t, "\\fR \\fI");
+        troff(t, row.args);
+        asc_text_adds(t, "\\fR\n");
+        troff(t, row.doc);
+        asc_text_adds(t, "\n");
+    }
+}
+
 void cli_help_man_command(asc_text *t, cli_command_id id) {
     const cli_command *k = &cli_commands[id];
     asc_text_adds(t, ".TH ASCRIBE\\-");
@@ -115,6 +131,7 @@ void cli_help_man_command(asc_text *t, cli_command_id id) {
     }
     asc_text_adds(t, "[options]\n.SH OPTIONS\n");
     man_options(t, (int)id);
+    if (id == CMD_shell) man_shell(t);
     man_codes(t);
     asc_text_adds(t, ".SH SEE ALSO\n.BR ascribe (1)\n");
 }

@@ -98,6 +98,12 @@ void shell_commands_text(asc_text *t, unsigned subjects, size_t columns) {
     }
 }
 
+bool shell_help_at(size_t i, shell_help *out) {
+    if (i >= shell_n_commands) return false;
+    *out = (shell_help){shell_commands[i].name, shell_commands[i].args, shell_commands[i].doc};
+    return true;
+}
+
 /* In a cell a bar must not end the cell. */
 static void cell(asc_text *t, const char *s) {
     for (; *s != '\0'; s++) asc_text_addf(t, *s == '|' ? "\\%c" : "%c", *s);

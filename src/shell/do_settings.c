@@ -29,6 +29,9 @@ static void note_source(json_t *settings, const char *key, json_t *take_words) {
 
 static void show_one(shell *s, const char *name, const json_t *value) {
     size_t columns = shell_style(s).columns;
+    const json_t *from =
+        json_object_get(shell_setting(s, ":from"), name); /* rather than what is in the files */
+    if (json_is_array(from)) value = json_array_size(from) == 1 ? json_array_get(from, 0) : from;
     asc_text_addf(s->out, "  %-16s ", name[0] == ':' ? name + 1 : name);
     settings_show_value(s->out, value, columns > 40 ? columns - 24 : 20);
     asc_text_adds(s->out, "\n");
@@ -47,15 +50,20 @@ static void show_all(shell *s) {
     shell_flush(s);
 }
 
-/* The methods for this kind of model, and the one in force. */
+/* The methods for this kind of model, and the one in force: what is set, or what was taken last. */
 static void show_methods(shell *s, const json_t *set) {
     const char *now = json_string_value(set);
+    const turn *last = past_now(&s->past)->last;
+    if (now == NULL && last != NULL && last->result != NULL)
+        now = s->kind == ASC_KEY_NETS ? asc_answer_attribution(last->result)->method
+                                      : asc_answer_result(last->result)->method;
+    if (now == NULL) now = s->kind == ASC_KEY_NETS ? "integrated-gradients" : "feature-ablation";
     size_t columns = shell_style(s).columns;
     for (size_t i = 0; asc_method_at(i) != NULL; i++) {
         const asc_method_info *m = asc_method_at(i);
         asc_method_traits has = asc_method_traits_at(i);
         if (!(s->kind == ASC_KEY_NETS ? has.nets : has.prompts)) continue;
-        bool chosen = strcmp(m->name, now != NULL ? now : "feature-ablation") == 0;
+        bool chosen = asc_method_find(now) == (int)i;
         asc_text_addf(s->out, "%s %-24s ", chosen ? "*" : " ", m->name);
         asc_text_wrap(s->out, m->doc, 27, columns);
     }

@@ -38,7 +38,7 @@ bool do_history(shell *s, const shell_command *c, asc_view rest) {
         asc_text_addf(s->out, "%3zu %s ", n - i + 1, t->chat ? "user  " : "prompt");
         asc_text_shown(s->out, (asc_view){t->prompt, t->prompt_len}, columns > 30 ? columns - 12 : 20);
         asc_text_adds(s->out, "\n");
-        if (t->said == NULL) continue;
+        if (t->said_len == 0) continue;
         asc_text_adds(s->out, "    answer ");
         asc_text_shown(s->out, (asc_view){t->said, t->said_len}, columns > 30 ? columns - 12 : 20);
         asc_text_adds(s->out, "\n");

@@ -66,8 +66,12 @@ static bool from_keys(const shell *s, const turn *t, asc_text *out, const json_t
         const json_t *words = json_object_get(from, name);
         if (k == NULL || k->option[0] == '\0') return false;
         if (words != NULL) {
-            for (size_t i = 0; i < json_array_size(words); i++)
+            for (size_t i = 0; i < json_array_size(words); i++) {
+                const char *w = json_string_value(json_array_get(words, i));
+                if (w == NULL || strpbrk(w, "[{") != NULL)
+                    return false; /* numbers that were typed: no file has them */
                 if (!value(out, k->option, json_array_get(words, i))) return false;
+            }
         } else if (k->type == ASC_KEY_MESSAGES) {
             asc_text_addf(out, " --%s=-", k->option);
             *messages = v;

@@ -83,7 +83,7 @@ static json_t *boolean(asc_view v) {
 }
 
 /* "1,2 3" as [1, 2, 3]; parts that are no numbers are text. */
-static json_t *list(asc_view v) {
+json_t *settings_ids(asc_view v) {
     json_t *out = json_array();
     for (size_t i = 0; out != NULL && i < v.len;) {
         size_t n = 0;
@@ -212,7 +212,7 @@ json_t *settings_value(asc_ctx *ctx, const asc_question_key *k, asc_view text, c
         return settings_array(ctx, text, why, why_size);
     }
     case ASC_KEY_IDS:
-        return json ? document(text, why, why_size) : list(text);
+        return json ? document(text, why, why_size) : settings_ids(text);
     default:
         break;
     }

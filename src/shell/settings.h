@@ -18,6 +18,8 @@ void settings_explain_unknown(asc_view name, unsigned subjects, char *why, size_
  * `why` when the words cannot be a value at all; the context's error when a file cannot be read. */
 json_t *settings_value(asc_ctx *ctx, const asc_question_key *k, asc_view text, char *why, size_t why_size);
 
+/* "1,2 3" as a list; parts that are no numbers are text in it. NULL: no memory, or not UTF-8. */
+json_t *settings_ids(asc_view text);
 /* An array as JSON: a number, or the contents of a .npy or .csv file. NULL as settings_value. */
 json_t *settings_array(asc_ctx *ctx, asc_view text, char *why, size_t why_size);
 /* The bytes of a file as base64. */

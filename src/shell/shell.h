@@ -24,6 +24,12 @@ typedef struct shell_options {
  * setting in `set` that makes no sense; 3 and 4 a model that cannot be opened. */
 int shell_run(asc_ctx *ctx, const shell_options *o);
 
+/* Row i of the table of the shell's commands, for help pages; false past the last. */
+typedef struct shell_help {
+    const char *name, *args, *doc; /* "method" (without the colon), "[NAME]", one line */
+} shell_help;
+bool shell_help_at(size_t i, shell_help *out);
+
 /* $XDG_STATE_HOME/ascribe/history, else ~/.local/state/ascribe/history. False: no home is known. */
 bool shell_history_path(char *out, size_t size);
 

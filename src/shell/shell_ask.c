@@ -2,6 +2,7 @@
  * and set (ascribe/ask.h); the tokens that are continued are those of that question, so that answer and
  * attribution cannot speak of different prompts. */
 #include "ascribe/chat.h"
+#include "settings.h"
 #include "shell_parts.h"
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,9 @@ static json_t *question_of(const shell *s, const turn *t) {
     if (s->kind == ASC_KEY_NETS) return q;
     if (t->chat)
         put_conversation(s, t, q);
+    else if (strcmp(asc_tokenizer_get_info(shell_tokenizer(s)).model, "ids") ==
+             0) /* no texts: their numbers */
+        json_object_set_new(q, "ids", settings_ids((asc_view){t->prompt, t->prompt_len}));
     else
         json_object_set_new(q, "prompt", json_stringn(t->prompt, t->prompt_len));
     return q;

@@ -2,6 +2,7 @@
  * the result's: of a word of several tokens, or of a feature in several places, their sum. */
 #include "words.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,7 +115,12 @@ static asc_status of_answer(const asc_result *r, const asc_tokenizer *tk, word_s
     char *p = s->memory;
     bool open = false, blank = false, breaks = false;
     for (size_t k = 0; k < n; k++) {
-        asc_view piece = tk != NULL ? asc_token_piece(tk, r->target_ids[first + k]) : (asc_view){" .", 2};
+        char number[16];
+        asc_view piece = tk != NULL ? asc_token_piece(tk, r->target_ids[first + k]) : (asc_view){NULL, 0};
+        if (piece.len == 0) { /* a vocabulary without texts */
+            piece.ptr = number;
+            piece.len = (size_t)snprintf(number, sizeof number, " %d", r->target_ids[first + k]);
+        }
         memcpy(p, piece.ptr, piece.len);
         word w = {.text = {p, piece.len}, .blank = blank, .breaks = breaks, .first = k, .n = 1};
         p += piece.len;
@@ -202,16 +208,28 @@ double words_score(const word_sheet *s, int side, size_t i, size_t k, double *er
     return sum;
 }
 
+typedef struct rank {
+    double size;
+    size_t k;
+} rank;
+
+static int by_size(const void *a, const void *b) {
+    const rank *x = a, *y = b;
+    if (x->size > y->size || x->size < y->size) return x->size > y->size ? -1 : 1;
+    return x->k < y->k ? -1 : x->k > y->k;
+}
+
 size_t words_ranked(const word_sheet *s, int side, size_t i, size_t *out) {
     const words *other = &s->side[1 - side];
+    rank *v = malloc((other->n + 1) * sizeof *v);
     size_t n = 0;
-    for (size_t k = 0; k < other->n; k++) {
-        double e, size = fabs(words_score(s, side, i, k, &e));
-        if (other->v[k].fixed) continue;
-        size_t j = n++;
-        for (; j > 0 && !(fabs(words_score(s, side, i, out[j - 1], &e)) >= size); j--) out[j] = out[j - 1];
-        out[j] = k;
+    for (size_t k = 0; v != NULL && k < other->n; k++) {
+        double e, score = words_score(s, side, i, k, &e);
+        if (!other->v[k].fixed) v[n++] = (rank){isfinite(score) ? fabs(score) : 0, k};
     }
+    if (n > 0) qsort(v, n, sizeof *v, by_size);
+    for (size_t k = 0; k < n; k++) out[k] = v[k].k;
+    free(v);
     return n;
 }
 

@@ -142,21 +142,132 @@ static void test_files_and_quiet(void **state) {
         "export XDG_STATE_HOME=$PWD/state; echo a | $A shell $L --set generate=1 >o; [ ! -e state ]");
 }
 
+static void put64(FILE *f, uint64_t v) { fwrite(&v, sizeof v, 1, f); }
+
+/* chat.gguf: the small model with a template. One more key before the others, as long as a multiple of the
+ * file's alignment, moves everything behind it by so much. */
+static void make_chat_model(program *p) {
+    static const char name[] = "tokenizer.chat_template";
+    static const char begin[] =
+        "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:{#";
+    char template[320], path[512];
+    size_t n = 0, text = 256 - 8 - strlen(name) - 4 - 8;
+    uint64_t keys;
+    const uint32_t string = 8;
+    program_run(p, "echo $L");
+    char *source = strndup(p->out, strcspn(p->out, "\n")), *all = program_slurp(source, &n);
+    assert_non_null(all);
+    memset(template, ' ', sizeof template);
+    memcpy(template, begin, strlen(begin));
+    memcpy(template + text - 2, "#}", 2);
+    snprintf(path, sizeof path, "%s/chat.gguf", p->folder);
+    FILE *f = fopen(path, "wb");
+    memcpy(&keys, all + 16, sizeof keys);
+    keys++;
+    memcpy(all + 16, &keys, sizeof keys);
+    fwrite(all, 1, 24, f);
+    put64(f, strlen(name));
+    fwrite(name, 1, strlen(name), f);
+    fwrite(&string, sizeof string, 1, f);
+    put64(f, text);
+    fwrite(template, 1, text, f);
+    fwrite(all + 24, 1, n - 24, f);
+    assert_int_equal(fclose(f), 0);
+    free(all);
+    free(source);
+}
+
 /* A conversation goes into the next question, and into a script. */
 static void test_conversation(void **state) {
     program *p = *state;
+    make_chat_model(p);
+    program_expect(p, 0, NULL,
+                   NUMBERS "printf ':system Be short.\\nHello there\\n:save a.json\\n' | $A shell chat.gguf "
+                           "--set generate=3 --quiet >o && "
+                           "$A explain chat.gguf --system 'Be short.' --user 'Hello there' --generate 3 "
+                           "--quiet --json b.json && "
+                           "numbers a && numbers b && cmp a b");
     program_expect(
         p, 0, NULL,
         NUMBERS
-        "m=$(dirname $L)/../llama-chat/model.gguf; [ -e $m ] || exit 0; printf ':system Be short.\\nHello "
-        "there\\nAnd you?\\n:save a.json\\n:save a.sh\\n' | $A shell $m --set generate=3 --quiet >o && "
-        "PATH=$PWD/bin:$PATH ./a.sh --quiet --json b.json && numbers a && numbers b && cmp a b");
+        "ln -sf $A bin/ascribe; printf ':system Be short.\\nHello there\\nAnd you?\\n:save a.json\\n:save "
+        "a.sh\\n:undo\\n"
+        "And you?\\n:save c.json\\n:new\\nAnd you?\\n:save d.json\\n:chat off\\nAnd you?\\n:save e.json\\n' "
+        "| "
+        "$A shell chat.gguf --set generate=3 --quiet >o && grep -q '\"assistant\"' a.sh && "
+        "PATH=$PWD/bin:$PATH ./a.sh --quiet --json b.json && for i in a b c d e; do numbers $i; done && "
+        "cmp a b && cmp a c && ! cmp -s a d && ! cmp -s d e");
+    program_expect(p, 0, NULL,
+                   NUMBERS "$A explain chat.gguf --prompt 'And you?' --generate 3 --quiet --json f.json && "
+                           "numbers f && cmp e f");
+    /* An answer that was set is what the conversation goes on from. */
+    program_expect(
+        p, 0, NULL,
+        "printf ':target \" Fine.\"\\nHello\\n:unset target\\nAnd you?\\n:save a.json\\n' | $A shell "
+        "chat.gguf --set generate=3 "
+        "--quiet >o && grep -q 'assistant: Fine' a.json || grep -q '\"content\": \" Fine.\"' a.json");
+}
+
+static void test_nets(void **state) {
+    program *p = *state;
+    static const char net[] =
+        NUMBERS "M=$Z/../../onnx/simple/test_single_relu_model/model.onnx; printf 'a,b\\n3,-2\\n' >r.csv; "
+                "mkdir -p bin; ln -sf $A bin/ascribe; ";
+    char command[2000];
+    snprintf(
+        command, sizeof command,
+        "%sprintf ':method saliency\\n:input r.csv\\n:save a.json\\n:save a.sh\\n' | $A shell $M --quiet >o "
+        "&& "
+        "PATH=$PWD/bin:$PATH ./a.sh --quiet --json b.json && $A explain $M --input r.csv --method saliency "
+        "--quiet --json c.json && "
+        "for i in a b c; do grep -o '\"data\": *.[^]]*' $i.json >$i; test -s $i; done && cmp a b && cmp a c",
+        net);
+    program_expect(p, 0, NULL, command);
+    snprintf(command, sizeof command,
+             "%sprintf ':input [[3,-2]]\\n:compare saliency\\n:method\\n:show\\n:history\\n:model\\n' | $A "
+             "shell $M",
+             net);
+    program_expect(p, 0, NULL, command);
+    assert_non_null(strstr(p->out, "the same"));
+    assert_non_null(strstr(p->out, "* integrated-gradients"));
+    snprintf(command, sizeof command, "%sprintf ':input [[3,-2]]\\n:save x.sh\\n' | $A shell $M", net);
+    program_expect(p, 1, "no option", command);
+    snprintf(command, sizeof command, "%sprintf 'hello\\n' | $A shell $M", net);
+    program_expect(p, 1, "pictures or arrays", command);
+    snprintf(command, sizeof command, "%sprintf ':load-picture none.png\\n' | $A shell $M", net);
+    program_expect(p, 1, "none.png", command);
+    snprintf(command, sizeof command, "%sprintf ':again\\n:undo\\n' | $A shell $M", net);
+    program_expect(p, 1, "line 1:", command);
+    program_expect(
+        p, 0, NULL,
+        "E=$Z/../../encoders; printf ':method saliency\\n:set target 1\\n:load-picture %s\\n:save a.json\\n' "
+        "$Z/../../image/grey.png | $A shell $E/deit --quiet >o; $A explain $E/deit --image "
+        "$Z/../../image/grey.png --target 1 "
+        "--method saliency --quiet --json b.json; for i in a b; do grep -o '\"data\": *.[^]]*' $i.json >$i; "
+        "test -s $i; done; cmp a b");
+}
+
+static void test_encoders(void **state) {
+    program *p = *state;
+    program_expect(p, 0, NULL,
+                   NUMBERS
+                   "E=$Z/../../encoders; printf ':features token\\n5,9,30,3\\n:label "
+                   "LABEL_0\\n:again\\n:save a.json\\n:word 1\\n' | "
+                   "$A shell $E/electra --quiet >o && $A explain $E/electra --ids 5,9,30,3 --features token "
+                   "--label LABEL_0 --quiet "
+                   "--json b.json && numbers a && numbers b && cmp a b && grep -q 'drove \"LABEL_0\"' o");
+    program_expect(p, 1, "no classes", "E=$Z/../../encoders; echo 5,9 | $A shell $E/mpnet");
+    program_expect(p, 1, "kind of model", "E=$Z/../../encoders; echo :chat on | $A shell $E/mpnet");
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),       cmocka_unit_test(test_methods_and_targets),
-        cmocka_unit_test(test_errors),          cmocka_unit_test(test_words_and_matrix),
-        cmocka_unit_test(test_files_and_quiet), cmocka_unit_test(test_conversation)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits),
+                                       cmocka_unit_test(test_methods_and_targets),
+                                       cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_words_and_matrix),
+                                       cmocka_unit_test(test_files_and_quiet),
+                                       cmocka_unit_test(test_conversation),
+                                       cmocka_unit_test(test_nets),
+                                       cmocka_unit_test(test_encoders)};
     return cmocka_run_group_tests(tests, program_setup, program_teardown);
 }
