@@ -215,10 +215,11 @@ static bool begin_libedit(editor *e) {
     el_set(e->el, EL_EDITOR, "emacs");
     el_set(e->el, EL_HIST, history, e->history);
     el_set(e->el, EL_GETCFN, next_char);
-    el_set(e->el, EL_ADDFN, "shell-interrupt", "gives the line up", on_interrupt);
-    el_set(e->el, EL_ADDFN, "shell-sleep", "stops the program until it is woken", on_sleep);
-    el_set(e->el, EL_ADDFN, "shell-paste", "takes in what is pasted", on_paste);
-    el_set(e->el, EL_ADDFN, "shell-complete", "completes, or chooses words", on_tab);
+    /* Wide names: of narrow ones libedit keeps copies that nobody frees. */
+    el_wset(e->el, EL_ADDFN, L"shell-interrupt", L"gives the line up", on_interrupt);
+    el_wset(e->el, EL_ADDFN, L"shell-sleep", L"stops the program until it is woken", on_sleep);
+    el_wset(e->el, EL_ADDFN, L"shell-paste", L"takes in what is pasted", on_paste);
+    el_wset(e->el, EL_ADDFN, L"shell-complete", L"completes, or chooses words", on_tab);
     el_set(e->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
     el_set(e->el, EL_BIND, "\\e[H", "ed-move-to-beg", NULL);
     el_set(e->el, EL_BIND, "\\e[F", "ed-move-to-end", NULL);
