@@ -13,7 +13,7 @@ SOURCE_DATE_EPOCH=$(scripts/source-tree.sh "$work/source")
 export SOURCE_DATE_EPOCH
 (
     cd "$work/source"
-    meson setup ../build --prefix / --libdir lib -Dtests=false >../log 2>&1 &&
+    meson setup ../build --prefix / --libdir lib -Dtests=false -Dpython=disabled >../log 2>&1 &&
         ninja -C ../build --quiet >>../log 2>&1 && DESTDIR=$work/$name meson install -C ../build --no-rebuild --quiet >>../log 2>&1
 ) || {
     tail -n 40 "$work/log" >&2

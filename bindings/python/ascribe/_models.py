@@ -1,9 +1,6 @@
 """Language models and text encoders."""
 from __future__ import annotations
 
-import codecs
-import queue
-import threading
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, Mapping, NamedTuple, Sequence, Union, overload
 
 from . import _ascribe
@@ -113,7 +110,7 @@ class _Text(Loaded[PromptResult]):
 
     def patch(self, values: Mapping[str, Values]) -> Patched:
         """The model with other values at sites: an array [tokens, width], a function of the site's own values, or
-        a tuple (tokens, one of these) about some tokens only."""
+        a tuple (tokens, one of these) about some tokens only. `with` holds for every thread that uses the model."""
         return Patched(self, values)
 
 
@@ -203,44 +200,11 @@ class Model(_Text):
             frequency_penalty=frequency_penalty, stop=[s.encode("utf-8") for s in stops],
             bias=[(int(i), float(x)) for i, x in (bias or {}).items()])
         if stream:
-            return self._stream(ids, options)
+            from ._stream import pieces
+            return pieces(lambda on_token: self._subject.generate(ids, on_token=on_token, **options))
         parts: list[bytes] = []
         self._subject.generate(ids, on_token=lambda id, logprob, text, top: parts.append(text), **options)
         return b"".join(parts).decode("utf-8", "replace")
-
-    def _stream(self, ids: Sequence[int], options: Mapping[str, Any]) -> Iterator[str]:
-        """The work is another thread's, so that the caller may take his time between pieces."""
-        pieces: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        failed: list[BaseException] = []
-        stopped = threading.Event()
-
-        def on_token(id: int, logprob: float, text: bytes, top: list[tuple[int, float]]) -> bool:
-            pieces.put(text)
-            return not stopped.is_set()
-
-        def work() -> None:
-            try:
-                self._subject.generate(ids, on_token=on_token, **options)
-            except BaseException as e:
-                failed.append(e)
-            pieces.put(None)
-
-        thread = threading.Thread(target=work, name="ascribe-generate", daemon=True)
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        thread.start()
-        try:
-            while (piece := pieces.get()) is not None:
-                text = decoder.decode(piece)
-                if text:
-                    yield text
-            last = decoder.decode(b"", True)
-            if last:
-                yield last
-        finally:
-            stopped.set()
-            thread.join()
-        if failed:
-            raise failed[0]
 
 
 class Encoder(_Text):

@@ -212,6 +212,12 @@ class PromptResult(Result):
         return self._array("inner_scores")  # type: ignore[no-any-return]
 
     @property
+    def arrays(self) -> list[_ascribe.Array]:
+        """`scores` and `errors` without numpy: objects with the buffer protocol and __dlpack__."""
+        found = (self._answer.array("scores"), self._answer.array("errors"))
+        return [a for a in found if a is not None]
+
+    @property
     def value(self) -> float:
         """What is explained, at the prompt."""
         return float(self.facts["value"])

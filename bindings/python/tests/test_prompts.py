@@ -47,6 +47,7 @@ class Prompts(unittest.TestCase):
         self.assertEqual(r.prompt_ids.tolist(), self.m.tokenize(PROMPT))
         self.assertIn("feature-ablation", repr(r))
         self.assertIn("Meaning", str(r))
+        np.testing.assert_array_equal(np.from_dlpack(r.arrays[0]), r.scores)
         self.assertEqual(json.loads(r.to_json())["method"]["name"] if isinstance(r.to_dict()["method"], dict) else
                          r.to_dict()["method"], "feature-ablation")
 
