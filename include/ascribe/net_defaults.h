@@ -10,6 +10,9 @@
 extern "C" {
 #endif
 
+/* A dimension of 1 in front of an array for input i that is one example as it stands. */
+ASC_API void asc_net_lift_example(const asc_net *net, size_t i, asc_array *a);
+
 /* ---- pictures, bytes ---------------------------------------------------------------------------------- */
 
 /* The first input that can be a picture (4 dimensions); -1: none. */

@@ -5,8 +5,7 @@ asc_status asc_ask_net_parse(asc_question *q) {
     const size_t n = q->net->n_inputs;
     q->attr.struct_size = sizeof q->attr;
     if (n == 0 || q->net->n_outputs == 0)
-        return ASC_FAIL(q->ctx, ASC_INVALID_ARGUMENT, "the net has no %s: there is nothing to ask",
-                        n == 0 ? "inputs" : "outputs");
+        return asc_ask_refuse(q, "the net has no %s: there is nothing to ask", n == 0 ? "inputs" : "outputs");
     asc_ask_net *a = q->of_net = asc_ask_alloc(q, 1, sizeof *a);
     if (a == NULL) return ASC_RESOURCE_EXHAUSTED;
     a->inputs = asc_ask_alloc(q, 2 * n, sizeof *a->inputs);
@@ -16,7 +15,10 @@ asc_status asc_ask_net_parse(asc_question *q) {
     asc_status st = asc_ask_net_inputs(q);
     if (st == ASC_OK) st = asc_ask_net_options(q);
     if (st == ASC_OK) st = asc_ask_net_target(q);
-    return st == ASC_OK ? asc_ask_net_method(q) : st;
+    if (st == ASC_OK) st = asc_ask_net_method(q);
+    if (st == ASC_INVALID_ARGUMENT && asc_error_hint(q->ctx)[0] == '\0')
+        asc_hint(q->ctx, "docs/questions-nets.md has the forms of inputs and targets");
+    return st;
 }
 
 void asc_ask_net_free(asc_question *q) {

@@ -186,9 +186,11 @@ static asc_status from_memory(asc_question *q, asc_ask_place at, asc_view name, 
     bool fits = asc_elem_name(a->elem) != NULL && a->shape.rank >= 0 && a->shape.rank <= ASC_MAX_RANK;
     int64_t n = fits ? asc_array_count(a) : -1;
     size_t bytes;
-    if (n < 0 || (n > 0 && a->data == NULL) || !asc_mul_size((size_t)n, asc_elem_bytes(a->elem), &bytes))
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: array \"%.60s\" has no possible shape, type or data",
-                        where, found->name);
+    if (n < 0 || (n > 0 && a->data == NULL) || !asc_mul_size((size_t)n, asc_elem_bytes(a->elem), &bytes)) {
+        ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%s: array \"%.60s\" has no possible shape, type or data", where,
+                 found->name);
+        return asc_hint(ctx, "see asc_array in ascribe/array.h");
+    }
     *out = *a;
     if (n == 0) out->data = q; /* none is read; NULL would mean that no array was given */
     if (n == 0 || found->strides == NULL || row_major(a, found->strides)) return ASC_OK;
@@ -206,7 +208,8 @@ asc_status asc_ask_base64(asc_question *q, asc_ask_place at, asc_view text, asc_
         asc_view head = asc_view_make(text.ptr, comma != NULL ? (size_t)(comma - text.ptr) : 0);
         if (!asc_view_ends(head, asc_view_of(";base64"))) {
             place_text(at, NULL, 0, where);
-            return ASC_FAIL(q->ctx, ASC_INVALID_ARGUMENT, "%s: a data: URL that is not base64", where);
+            ASC_FAIL(q->ctx, ASC_INVALID_ARGUMENT, "%s: a data: URL that is not base64", where);
+            return asc_hint(q->ctx, "write it as data:image/png;base64,... or the base64 alone");
         }
         text = asc_view_make(comma + 1, text.len - head.len - 1);
     }
@@ -215,7 +218,8 @@ asc_status asc_ask_base64(asc_question *q, asc_ask_place at, asc_view text, asc_
     size_t n = asc_base64_read(text, bytes);
     if (n == SIZE_MAX) {
         place_text(at, NULL, 0, where);
-        return ASC_FAIL(q->ctx, ASC_INVALID_ARGUMENT, "%s: not base64", where);
+        ASC_FAIL(q->ctx, ASC_INVALID_ARGUMENT, "%s: not base64", where);
+        return asc_hint(q->ctx, "the bytes of a file in the digits A-Z a-z 0-9 + /, as `base64 FILE` prints");
     }
     *out = asc_view_make(bytes, n);
     return ASC_OK;

@@ -7,13 +7,26 @@ static bool is_number(const asc_json *v) {
     return asc_json_typeof(v) == ASC_JSON_INT || asc_json_typeof(v) == ASC_JSON_REAL;
 }
 
+/* A number or a text as the value of an option. */
+static bool add_scalar(const char *option, const asc_json *v, asc_text *out) {
+    asc_view s = asc_json_str(v);
+    char digits[40];
+    if (is_number(v)) {
+        snprintf(digits, sizeof digits, "%.17g", asc_json_num(v, 0.0));
+        s = asc_view_of(digits);
+    }
+    if (s.ptr == NULL || memchr(s.ptr, '\0', s.len) != NULL) return false;
+    asc_ask_add_option(out, option, s);
+    return true;
+}
+
 /* One number, or an object of a number for each port. */
 static bool add_inputs(const asc_question *q, asc_text *out) {
     const asc_json *v = q->values[ASC_KEY_ID_INPUT], *one;
     void *iter = NULL;
     asc_view name;
     bool said = true;
-    if (is_number(v)) return asc_ask_add_plain(q, ASC_KEY_ID_INPUT, out);
+    if (is_number(v)) return add_scalar("input", v, out);
     if (asc_json_typeof(v) != ASC_JSON_OBJECT) return false;
     while (said && asc_json_next(v, &iter, &name, &one)) {
         asc_strbuf b;
@@ -42,8 +55,7 @@ static bool add_sizes(const int64_t *sizes, size_t n, const char *option, asc_te
 }
 
 static bool add_one(const asc_question *q, asc_key_id id, asc_text *out) {
-    const asc_json *v = q->values[id];
-    asc_json_type t = asc_json_typeof(v);
+    const char *option = asc_question_key_at((size_t)id)->option;
     switch (id) {
     case ASC_KEY_ID_INPUT:
         return add_inputs(q, out);
@@ -62,10 +74,12 @@ static bool add_one(const asc_question *q, asc_key_id id, asc_text *out) {
         return add_sizes(q->attr.window, q->attr.n_window, "window", out);
     case ASC_KEY_ID_STRIDE:
         return add_sizes(q->attr.stride, q->attr.n_window, "stride", out);
-    case ASC_KEY_ID_NET_SITE:
+    case ASC_KEY_ID_NET_BASELINE: /* lists and objects are arrays, or rules with their places */
+    case ASC_KEY_ID_MASK:
+    case ASC_KEY_ID_LRP_RULE:
+        return add_scalar(option, q->values[id], out);
+    default:
         return asc_ask_add_plain(q, id, out);
-    default: /* lists and objects are arrays, or rules with their places */
-        return t != ASC_JSON_ARRAY && t != ASC_JSON_OBJECT && asc_ask_add_plain(q, id, out);
     }
 }
 

@@ -6,6 +6,15 @@
 
 enum { MAGIKA_BYTES = 2048, MAGIKA_PADDING = 256 };
 
+void asc_net_lift_example(const asc_net *net, size_t i, asc_array *a) {
+    const asc_port *p = &net->inputs[i];
+    if (a->shape.rank + 1 != p->shape.rank || a->shape.rank == ASC_MAX_RANK) return;
+    if (!p->batch && p->shape.dims[0] >= 0 && p->shape.dims[0] != 1) return;
+    memmove(a->shape.dims + 1, a->shape.dims, (size_t)a->shape.rank * sizeof *a->shape.dims);
+    a->shape.dims[0] = 1;
+    a->shape.rank++;
+}
+
 int64_t asc_net_picture_input(const asc_net *net) {
     for (size_t i = 0; i < net->n_inputs; i++) {
         if (net->inputs[i].shape.rank == 4) return (int64_t)i;

@@ -15,15 +15,6 @@ static asc_status take(asc_question *q, size_t i, asc_key_id id) {
     return ASC_OK;
 }
 
-/* A dimension of 1 in front where a single example was given. */
-static void lift(const asc_port *p, asc_array *a) {
-    if (a->shape.rank + 1 != p->shape.rank || a->shape.rank == ASC_MAX_RANK) return;
-    if (!p->batch && p->shape.dims[0] >= 0 && p->shape.dims[0] != 1) return;
-    memmove(a->shape.dims + 1, a->shape.dims, (size_t)a->shape.rank * sizeof *a->shape.dims);
-    a->shape.dims[0] = 1;
-    a->shape.rank++;
-}
-
 static asc_status read_arrays(asc_question *q) {
     const size_t n = q->net->n_inputs;
     asc_ask_net *a = q->of_net;
@@ -53,7 +44,7 @@ static asc_status read_arrays(asc_question *q) {
         asc_ask_place at = {ASC_KEY_ID_INPUT, n > 1 ? p->name : NULL};
         st = asc_ask_array(q, at, each[i], asc_elem_is_float(p->elem) ? ASC_ASK_FLOATS : ASC_ASK_WHOLES,
                            &a->inputs[i]);
-        if (st == ASC_OK) lift(p, &a->inputs[i]);
+        if (st == ASC_OK) asc_net_lift_example(q->net, i, &a->inputs[i]);
     }
     return st;
 }

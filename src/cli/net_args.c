@@ -141,6 +141,7 @@ int cli_net_inputs(cli *c, cli_net_args *a) {
     for (size_t i = 0; rc == EXIT_DONE && cli_nth(c, OPT_INPUT, i) != NULL; i++)
         rc = read_one(c, a, cli_nth(c, OPT_INPUT, i));
     for (size_t i = 0; rc == EXIT_DONE && i < n; i++) {
+        asc_net_lift_example(a->net, i, &a->inputs[i]);
         if (a->inputs[i].data == NULL)
             rc = cli_usage("no value for input '%.60s': give --image, --bytes or --input %.60s=FILE",
                            asc_net_input(a->net, i).name, asc_net_input(a->net, i).name);

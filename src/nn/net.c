@@ -222,6 +222,9 @@ static asc_status run_and_read(asc_net *net, asc_tensor *const *in, const int64_
     asc_status st = net->forward(net, in, sites != NULL ? &tap : NULL, outs);
     for (size_t i = 0; st == ASC_OK && i < n; i++) {
         if (sites == NULL) got[i] = outs[i];
+        for (size_t k = 0; got[i] == NULL && k < net->n_outputs; k++) { /* it ended before */
+            if (outs[k] != NULL && outs[k]->poison != ASC_OK) return outs[k]->poison;
+        }
         if (got[i] == NULL)
             return ASC_FAIL(ctx, ASC_INTERNAL, "this run did not come to site '%s'",
                             net->sites[(size_t)sites[i]]);

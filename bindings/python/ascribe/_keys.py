@@ -68,7 +68,7 @@ class DecoderKeys(TypedDict, total=False):
     max_seconds: float | str | None
     #: saliency: how a token's gradient becomes one number (default l2)
     norm: Literal["l2", "signed", "abs"] | None
-    #: attribution method (default feature-ablation)
+    #: attribution method (default feature-ablation; nets: integrated-gradients)
     method: str | bytes | None
     #: "SITE:INDEX@TOKEN": explain this inner value, not an answer; nets, neuron-conductance: "SITE:INDEX", the unit
     #: on the way
@@ -151,7 +151,7 @@ class EncoderKeys(TypedDict, total=False):
     max_seconds: float | str | None
     #: saliency: how a token's gradient becomes one number (default l2)
     norm: Literal["l2", "signed", "abs"] | None
-    #: attribution method (default feature-ablation)
+    #: attribution method (default feature-ablation; nets: integrated-gradients)
     method: str | bytes | None
     #: "SITE:INDEX@TOKEN": explain this inner value, not an answer; nets, neuron-conductance: "SITE:INDEX", the unit
     #: on the way
@@ -186,7 +186,7 @@ class EncoderKeys(TypedDict, total=False):
 
 
 class NetKeys(TypedDict, total=False):
-    #: attribution method (default feature-ablation)
+    #: attribution method (default feature-ablation; nets: integrated-gradients)
     method: str | bytes | None
     #: "SITE:INDEX@TOKEN": explain this inner value, not an answer; nets, neuron-conductance: "SITE:INDEX", the unit
     #: on the way
