@@ -27,6 +27,7 @@ TYPES = {
     "sizes": "int | str | Sequence[int]", "index": "str | ArrayLike | Sequence[Any]", "array": "ArrayLike",
     "arrays": "str | ArrayLike | Sequence[ArrayLike] | Mapping[str, ArrayLike]", "picture": "File",
     "rules": "str | Sequence[Mapping[str, Any]]", "tokens": "int | str | Sequence[int | str]", "base64": "File",
+    "json": "Sequence[Any] | Mapping[str, Any]",
 }
 # Those that explain() has as parameters of its own.
 CLASSES = (("DecoderKeys", 1, {"prompt", "target"}), ("EncoderKeys", 2, {"prompt", "text", "second"}),

@@ -105,7 +105,8 @@ typedef enum asc_key_type {
     ASC_KEY_RULES,    /* lrp: a rule's name, or a list of {"rule", "op", "site", "a", "b", ...} */
     ASC_KEY_WHOLE,    /* whole number >= 0 */
     ASC_KEY_TOKENS,   /* list of token ids and tokens' texts (one of them: a list of one) */
-    ASC_KEY_BASE64    /* base64 of any bytes */
+    ASC_KEY_BASE64,   /* base64 of any bytes */
+    ASC_KEY_JSON      /* a JSON value of the key's own form */
 } asc_key_type;
 
 enum { ASC_KEY_PROMPTS = 1, ASC_KEY_ENCODERS = 2, ASC_KEY_NETS = 4 }; /* which subjects know it: bits */

@@ -99,11 +99,10 @@ typedef struct asc_request {
     size_t max_evaluations; /* adaptive: gradient evaluations; 0 = 2000 */
     double max_seconds;     /* adaptive; 0 = no limit */
     const char *norm;       /* saliency: NULL = "l2"; "signed", "abs" */
-    const char
-        *site; /* gradient methods: attribute to this site instead of the embeddings; NULL = embeddings. One
-                  head's columns: "blocks.3.attn.heads:head=2" */
-    bool compat_captum;  /* give Captum's numbers where they differ (docs/methods.md) */
-    size_t memory_bytes; /* bound for activations; 0 = 400 MiB. Chooses how many points share a batch */
+    const char *site;       /* gradient methods: attribute to this site instead of the embeddings; NULL =
+                               embeddings. One       head's columns: "blocks.3.attn.heads:head=2" */
+    bool compat_captum;     /* give Captum's numbers where they differ (docs/methods.md) */
+    size_t memory_bytes;    /* bound for activations; 0 = 400 MiB. Chooses how many points share a batch */
     uint64_t seed;
     bool want_sha256; /* hash the model file into the result (reads all of it) */
     bool dry_run;     /* price only: scores stay 0 */
@@ -144,6 +143,13 @@ typedef struct asc_request {
     size_t n_corrupted_ids;
     const char *layers; /* rows of scores for sites of every layer: "out", "attn.out", "mlp.out", "heads",
                            several with commas, or "all"; NULL = none (methods about layers: "out") */
+
+    /* ---- conversations: JSON texts of objects ---- */
+    const asc_view
+        *message_extras;    /* [n_messages]: what a message has beside role and content, for the
+                               template (tool_calls, name, ...); {NULL,0} = nothing; NULL = none has */
+    asc_view template_vars; /* variables of the chat template, as {"enable_thinking": false, "tools":
+                               [...]}; {NULL,0} = none */
 } asc_request;
 
 typedef struct asc_feature {

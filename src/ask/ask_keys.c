@@ -15,10 +15,10 @@ static const asc_question_key keys[] = {
 const asc_question_key *asc_question_key_at(size_t i) { return i < ASC_N_KEYS ? &keys[i] : NULL; }
 
 const char *asc_key_type_name(asc_key_type t) {
-    static const char *const names[] = {"text",          "choice", "count",        "number",   "bytes",
-                                        "true or false", "ids",    "texts",        "messages", "values",
-                                        "passages",      "sizes",  "index",        "array",    "arrays",
-                                        "picture",       "rules",  "whole number", "tokens",   "base64"};
+    static const char *const names[] = {
+        "text",   "choice",   "count",  "number",       "bytes",  "true or false", "ids",
+        "texts",  "messages", "values", "passages",     "sizes",  "index",         "array",
+        "arrays", "picture",  "rules",  "whole number", "tokens", "base64",        "json"};
     return (size_t)t < sizeof names / sizeof *names ? names[t] : "unknown";
 }
 

@@ -33,6 +33,7 @@ static const struct {
      "their names"},
     {ASC_KEY_PICTURE, "base64 of a PNG or JPEG file; a `data:` URL is taken too"},
     {ASC_KEY_BASE64, "base64 of any bytes"},
+    {ASC_KEY_JSON, "a JSON value of the key's own form"},
     {ASC_KEY_RULES,
      "a string as the command line has it, or a list of `{\"rule\", \"op\", \"site\", \"a\", \"b\", "
      "\"no_bias\", \"first_layer\", \"last_layer\"}`; the first that fits an operator counts"},

@@ -24,7 +24,45 @@ static asc_status read_messages(asc_question *q) {
         m[i] = (asc_message){own->chat.v[i].role, own->chat.v[i].content};
     q->request.messages = m;
     q->request.n_messages = own->chat.n;
+    q->request.message_extras = own->chat.extras;
     return ASC_OK;
+}
+
+/* "tools" and "template_vars" as one object for the chat template. */
+static asc_status read_vars(asc_question *q) {
+    const asc_json *vars = q->values[ID(TEMPLATE_VARS)], *tools = q->values[ID(TOOLS)], *v;
+    void *iter = NULL;
+    asc_view key;
+    if (vars == NULL && tools == NULL) return ASC_OK;
+    if (q->request.messages == NULL)
+        return asc_ask_refuse(q, "\"%s\" goes with a conversation: \"messages\" or \"user\"",
+                              tools != NULL ? "tools" : "template_vars");
+    if (vars != NULL && asc_json_typeof(vars) != ASC_JSON_OBJECT)
+        return asc_ask_wrong(q, ID(TEMPLATE_VARS), vars, "an object of variables");
+    if (tools != NULL && asc_json_typeof(tools) != ASC_JSON_ARRAY)
+        return asc_ask_wrong(q, ID(TOOLS), tools, "a list of {\"type\", \"function\"}");
+    if (tools != NULL && asc_json_get(vars, "tools") != NULL)
+        return asc_ask_refuse(q, "give one of \"tools\" and \"tools\" in \"template_vars\"");
+    asc_strbuf b;
+    asc_strbuf_init(&b, q->ctx);
+    asc_strbuf_addc(&b, '{');
+    if (tools != NULL) asc_strbuf_adds(&b, "\"tools\":");
+    if (tools != NULL) asc_json_dump(tools, &b);
+    while (asc_json_next(vars, &iter, &key, &v)) {
+        asc_jsonw w;
+        if (b.len > 1) asc_strbuf_addc(&b, ',');
+        asc_jsonw_init(&w, &b, true);
+        asc_jsonw_str(&w, key);
+        asc_strbuf_addc(&b, ':');
+        asc_json_dump(v, &b);
+    }
+    asc_strbuf_addc(&b, '}');
+    asc_status st = asc_strbuf_status(&b);
+    char *copy = st == ASC_OK ? asc_arena_strdup(&q->arena, asc_strbuf_view(&b)) : NULL;
+    if (st == ASC_OK && copy == NULL) st = ASC_RESOURCE_EXHAUSTED;
+    if (st == ASC_OK) q->request.template_vars = asc_view_make(copy, b.len);
+    asc_strbuf_deinit(&b);
+    return st;
 }
 
 /* A conversation of one message, or with a system message before it. */
@@ -175,5 +213,6 @@ asc_status asc_ask_read_prompt(asc_question *q) {
     if (st == ASC_OK) st = read_messages(q);
     if (st == ASC_OK) st = read_user(q);
     if (st == ASC_OK && r->prompt_ids == NULL && r->messages == NULL) st = join(q);
+    if (st == ASC_OK) st = read_vars(q);
     return st == ASC_OK ? read_skipped(q) : st;
 }

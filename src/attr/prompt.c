@@ -60,7 +60,9 @@ static asc_status from_chat(asc_job *j, asc_chat_text *chat, asc_token **out, si
     asc_chat_options o = {.struct_size = sizeof o,
                           .add_generation_prompt = true,
                           .bos_token = token_text(j, tk.bos),
-                          .eos_token = token_text(j, tk.eos)};
+                          .eos_token = token_text(j, tk.eos),
+                          .extras = q->message_extras,
+                          .vars = q->template_vars};
     st = asc_chat_render(ctx, template, msgs, q->n_messages, &o, chat);
     if (st != ASC_OK) {
         st = asc_model_template_failed(j->m, st);

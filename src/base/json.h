@@ -33,6 +33,9 @@ asc_view asc_json_str(const asc_json *j);                /* {NULL,0} when not a 
 /* Walks an object in file order: start with *iter = NULL; false at the end. */
 bool asc_json_next(const asc_json *obj, void **iter, asc_view *key, const asc_json **value);
 
+/* The node as JSON text without layout, appended to out (errors stick there). */
+void asc_json_dump(const asc_json *j, asc_strbuf *out);
+
 /* Writer: `asc_jsonw_key(w, "a"); asc_jsonw_num(w, 1)`; commas and indentation are its business. */
 typedef struct asc_jsonw {
     asc_strbuf *out;

@@ -94,3 +94,15 @@ bool asc_json_next(const asc_json *obj, void **iter, asc_view *key, const asc_js
     *value = wrap(json_object_iter_value(*iter));
     return true;
 }
+
+static int add_text(const char *p, size_t n, void *out) {
+    asc_strbuf_add(out, p, n);
+    return 0;
+}
+
+void asc_json_dump(const asc_json *j, asc_strbuf *out) {
+    if (j == NULL)
+        asc_strbuf_adds(out, "null");
+    else
+        json_dump_callback(in(j), add_text, out, JSON_COMPACT | JSON_ENCODE_ANY);
+}

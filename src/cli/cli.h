@@ -141,10 +141,13 @@ typedef struct cli_prompt {
     size_t n_messages;
     asc_text *file;
     asc_messages parsed;
+    const asc_view *extras; /* of the messages; NULL = none */
+    char *vars;             /* of the chat template: a JSON object; NULL = none */
     asc_message own[2];
 } cli_prompt;
 int cli_prompt_read(cli *c, cli_prompt *p);
 void cli_prompt_free(cli *c, cli_prompt *p);
+asc_request cli_prompt_request(const cli_prompt *p); /* the prompt's part of a request */
 /* Its tokens, as asc_explain would make them; *out is made with malloc. text may be NULL. */
 int cli_prompt_ids(cli *c, const asc_model *m, const cli_prompt *p, int32_t **out, size_t *n);
 

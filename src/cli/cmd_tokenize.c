@@ -122,7 +122,8 @@ int cmd_tokenize(cli *c) {
     } else if (p.ids != NULL) {
         rc = from_ids(c, tk, &p);
     } else if (p.messages != NULL) {
-        st = asc_chat_prompt_make(c->ctx, m, p.messages, p.n_messages, &chat);
+        const asc_request q = cli_prompt_request(&p);
+        st = asc_chat_prompt_of(c->ctx, m, &q, &chat);
         rc = st == ASC_OK ? show(c, tk, chat.tokens, chat.n_tokens) : cli_error(c, st);
     } else {
         asc_tokenize_options o = {

@@ -1,5 +1,6 @@
 /* prompt_args.c - the options that give a prompt: a text, a file, ids, or a conversation. */
 #include "cli.h"
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,54 @@ static int read_chat(cli *c, cli_prompt *p) {
                             "write it as [{\"role\": \"user\", \"content\": \"...\"}, ...]");
     p->messages = p->parsed.v;
     p->n_messages = p->parsed.n;
+    p->extras = p->parsed.extras;
     return EXIT_DONE;
+}
+
+static int read_tools(cli *c, json_t *vars) {
+    json_error_t e;
+    asc_text *file = NULL;
+    if (!cli_has(c, OPT_TOOLS)) return EXIT_DONE;
+    asc_status st = asc_text_create(c->ctx, &file);
+    if (st == ASC_OK) st = asc_text_read(file, c->value[OPT_TOOLS], MOST_BYTES);
+    asc_view v = st == ASC_OK ? asc_text_view(file) : (asc_view){NULL, 0};
+    json_t *tools = st == ASC_OK ? json_loadb(v.ptr != NULL ? v.ptr : "", v.len, JSON_ALLOW_NUL, &e) : NULL;
+    bool list = json_is_array(tools);
+    asc_text_destroy(file);
+    if (st == ASC_OK && list && json_object_set(vars, "tools", tools) != 0) st = ASC_RESOURCE_EXHAUSTED;
+    json_decref(tools);
+    if (st != ASC_OK) return cli_error(c, st);
+    if (tools == NULL)
+        return cli_usage("--tools: '%.200s', line %d: %s", c->value[OPT_TOOLS], e.line, e.text);
+    return list ? EXIT_DONE : cli_usage("--tools: '%.200s' holds no list", c->value[OPT_TOOLS]);
+}
+
+/* --tools and --template-var as one object for the chat template. A value that is no JSON is a text. */
+static int read_vars(cli *c, cli_prompt *p) {
+    if (!cli_has(c, OPT_TOOLS) && !cli_has(c, OPT_TEMPLATE_VAR)) return EXIT_DONE;
+    json_t *vars = json_object();
+    int rc = vars != NULL ? read_tools(c, vars) : cli_error(c, ASC_RESOURCE_EXHAUSTED);
+    for (size_t i = 0; rc == EXIT_DONE && cli_nth(c, OPT_TEMPLATE_VAR, i) != NULL; i++) {
+        const char *s = cli_nth(c, OPT_TEMPLATE_VAR, i), *eq = strchr(s, '=');
+        char name[200];
+        if (eq == NULL || eq == s || eq - s >= (long)sizeof name) {
+            rc = cli_usage("--template-var is NAME=VALUE, not '%.60s'", s);
+            break;
+        }
+        memcpy(name, s, (size_t)(eq - s));
+        name[eq - s] = '\0';
+        if (json_object_get(vars, name) != NULL) {
+            rc = cli_usage("--template-var %s is given twice", name);
+            break;
+        }
+        json_t *v = json_loads(eq + 1, JSON_DECODE_ANY, NULL);
+        if (v == NULL) v = json_string(eq + 1);
+        if (json_object_set_new(vars, name, v) != 0) rc = cli_usage("--template-var %s is not UTF-8", name);
+    }
+    if (rc == EXIT_DONE) p->vars = json_dumps(vars, JSON_COMPACT);
+    if (rc == EXIT_DONE && p->vars == NULL) rc = cli_error(c, ASC_RESOURCE_EXHAUSTED);
+    json_decref(vars);
+    return rc;
 }
 
 static void read_user(cli *c, cli_prompt *p) {
@@ -53,6 +101,12 @@ int cli_prompt_read(cli *c, cli_prompt *p) {
     bool document = cli_has(c, OPT_QUESTION) || which == OPT_TEMPLATE || which == OPT_DOCUMENTS;
     if (cli_has(c, OPT_SYSTEM) && which != OPT_USER && !document)
         return cli_usage("--system goes with --user or --question");
+    if ((cli_has(c, OPT_TOOLS) || cli_has(c, OPT_TEMPLATE_VAR)) && which != OPT_USER && which != OPT_CHAT &&
+        !document)
+        return cli_usage("--%s goes with a conversation: --user, --chat or --question",
+                         cli_options[cli_has(c, OPT_TOOLS) ? OPT_TOOLS : OPT_TEMPLATE_VAR].name);
+    int read = read_vars(c, p);
+    if (read != EXIT_DONE) return read;
     switch (which) {
     case OPT_PROMPT:
         p->text = view_of(c->value[OPT_PROMPT]);
@@ -87,7 +141,19 @@ void cli_prompt_free(cli *c, cli_prompt *p) {
     asc_messages_free(c->ctx, &p->parsed);
     asc_text_destroy(p->file);
     free(p->ids);
+    free(p->vars);
     *p = (cli_prompt){0};
+}
+
+asc_request cli_prompt_request(const cli_prompt *p) {
+    return (asc_request){.struct_size = sizeof(asc_request),
+                         .prompt = p->text,
+                         .prompt_ids = p->ids,
+                         .n_prompt_ids = p->n_ids,
+                         .messages = p->messages,
+                         .n_messages = p->n_messages,
+                         .message_extras = p->extras,
+                         .template_vars = {p->vars, p->vars != NULL ? strlen(p->vars) : 0}};
 }
 
 int cli_prompt_ids(cli *c, const asc_model *m, const cli_prompt *p, int32_t **out, size_t *n) {
@@ -98,7 +164,8 @@ int cli_prompt_ids(cli *c, const asc_model *m, const cli_prompt *p, int32_t **ou
     *out = NULL;
     *n = p->n_ids;
     if (p->messages != NULL) {
-        st = asc_chat_prompt_make(c->ctx, m, p->messages, p->n_messages, &chat);
+        const asc_request q = cli_prompt_request(p);
+        st = asc_chat_prompt_of(c->ctx, m, &q, &chat);
         tokens = chat.tokens;
         *n = chat.n_tokens;
     } else if (p->ids == NULL) {

@@ -22,6 +22,7 @@ asc_status asc_messages_parse(asc_ctx *ctx, asc_view json, asc_messages *out) {
         return ASC_RESOURCE_EXHAUSTED;
     }
     for (size_t i = 0; i < own->n; i++) out->v[i] = (asc_message){own->v[i].role, own->v[i].content};
+    out->extras = own->extras;
     return ASC_OK;
 }
 
@@ -62,6 +63,13 @@ static asc_status tokens_of(asc_ctx *ctx, const asc_tokenizer *tk, const asc_cha
 
 asc_status asc_chat_prompt_make(asc_ctx *ctx, const asc_model *m, const asc_message *messages, size_t n,
                                 asc_chat_prompt *out) {
+    const asc_request req = {.struct_size = sizeof req, .messages = messages, .n_messages = n};
+    return asc_chat_prompt_of(ctx, m, &req, out);
+}
+
+asc_status asc_chat_prompt_of(asc_ctx *ctx, const asc_model *m, const asc_request *req,
+                              asc_chat_prompt *out) {
+    size_t n = req->n_messages;
     const asc_tokenizer *tk = asc_model_tokenizer(m);
     asc_tokenizer_info info = asc_tokenizer_get_info(tk);
     asc_view template = asc_model_chat_template(m);
@@ -74,11 +82,14 @@ asc_status asc_chat_prompt_make(asc_ctx *ctx, const asc_model *m, const asc_mess
     }
     asc_chat_message *own = asc_calloc(ctx, ASC_MEM_GENERAL, n + 1, sizeof *own);
     if (own == NULL) return ASC_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; i < n; i++) own[i] = (asc_chat_message){messages[i].role, messages[i].content};
+    for (size_t i = 0; i < n; i++)
+        own[i] = (asc_chat_message){req->messages[i].role, req->messages[i].content};
     asc_chat_options o = {.struct_size = sizeof o,
                           .add_generation_prompt = true,
                           .bos_token = piece_of(tk, info.bos),
-                          .eos_token = piece_of(tk, info.eos)};
+                          .eos_token = piece_of(tk, info.eos),
+                          .extras = req->message_extras,
+                          .vars = req->template_vars};
     st = asc_chat_render(ctx, template, own, n, &o, &text);
     if (st != ASC_OK) {
         st = asc_model_template_failed(m, st);

@@ -55,9 +55,12 @@ static void put_prompt(asc_text *t, const asc_request *q) {
         asc_text_object(t, NULL);
         asc_text_str(t, "role", q->messages[i].role);
         asc_text_bytes(t, "content", q->messages[i].content);
+        if (q->message_extras != NULL && q->message_extras[i].ptr != NULL)
+            asc_text_str(t, "extra", q->message_extras[i]);
         asc_text_end(t);
     }
     asc_text_end(t);
+    if (q->template_vars.ptr != NULL) asc_text_str(t, "template_vars", q->template_vars);
     asc_text_end(t);
 }
 

@@ -86,14 +86,18 @@ static asc_status get_messages(reader *r, const asc_json *list) {
     size_t n = asc_json_len(list);
     asc_message *m = asc_arena_alloc(&r->arena, (n + 1) * sizeof *m);
     asc_status st = ASC_OK;
-    if (m == NULL) return ASC_RESOURCE_EXHAUSTED;
+    asc_view *extras = asc_arena_alloc(&r->arena, (n + 1) * sizeof *extras);
+    if (m == NULL || extras == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (size_t i = 0; i < n; i++) {
-        const char *role = NULL;
+        const char *role = NULL, *extra = NULL;
+        ASC_TRY(get_name(r, asc_json_at(list, i), "extra", &extra));
+        if (extra != NULL) extras[i] = asc_view_of(extra);
         ASC_TRY(get_name(r, asc_json_at(list, i), "role", &role));
         ASC_TRY(get_bytes(r, asc_json_at(list, i), "content", &m[i].content));
         if (role == NULL) return missing(r->ctx, "role", "a string");
         m[i].role = asc_view_of(role);
     }
+    r->s.request.message_extras = extras;
     r->s.request.messages = m;
     r->s.request.n_messages = n;
 done:
@@ -231,6 +235,9 @@ static asc_status get_request(reader *r, const asc_json *q) {
     if (asc_json_typeof(q) != ASC_JSON_OBJECT) return missing(r->ctx, "request", "an object");
     const asc_json *messages = asc_json_get(asc_json_get(q, "prompt"), "messages");
     o->struct_size = sizeof *o;
+    const char *vars = NULL;
+    ASC_TRY(get_name(r, asc_json_get(q, "prompt"), "template_vars", &vars));
+    if (vars != NULL) o->template_vars = asc_view_of(vars);
     if (messages != NULL)
         ASC_TRY(get_messages(r, messages));
     else

@@ -292,6 +292,9 @@ static void key(asc_text *t, const asc_question_key *k, const api_facts *facts) 
     case ASC_KEY_ARRAYS:
         TYPES("array", "number", "object", "string");
         break;
+    case ASC_KEY_JSON: /* any value */
+        TYPES("array", "object");
+        break;
     }
     asc_text_end(t);
 }

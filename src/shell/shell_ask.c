@@ -124,7 +124,7 @@ static asc_status prompt_ids(shell *s, const asc_request *q, turn *t) {
     size_t n = q->n_prompt_ids;
     asc_status st = ASC_OK;
     if (q->n_messages > 0) {
-        st = asc_chat_prompt_make(s->ctx, m, q->messages, q->n_messages, &chat);
+        st = asc_chat_prompt_of(s->ctx, m, q, &chat);
         tokens = chat.tokens;
         n = chat.n_tokens;
     } else if (q->prompt_ids == NULL) {

@@ -16,6 +16,11 @@ typedef struct asc_chat_options {
     size_t struct_size;
     bool add_generation_prompt;    /* end with the opening of the assistant's turn */
     asc_view bos_token, eos_token; /* text of these tokens; the template may print them */
+    /* JSON texts of objects: of each message what it has beside role and content (tool_calls, name, ...; a
+     * "content" in it stands over the message's), and variables of the template (tools, enable_thinking,
+     * ...). NULL and {NULL, 0}: nothing. Their strings are literal. */
+    const asc_view *extras; /* [n] */
+    asc_view vars;
 } asc_chat_options;
 
 /* Bytes [start, end) of the text. */
@@ -56,13 +61,14 @@ bool asc_chat_extent(const asc_chat_text *t, int32_t message, size_t *start, siz
 /* Messages read from JSON; they borrow from `memory`. */
 typedef struct asc_chat_messages {
     asc_chat_message *v;
+    asc_view *extras; /* [n]: what else each has, as asc_chat_options takes it */
     size_t n;
     char *memory;
 } asc_chat_messages;
 
 /* Accepts [{"role", "content"}, ...] or {"messages": [...]}; content is a string or a list of
- * {"type": "text", "text"} parts, which are joined. Errors: INVALID_ARGUMENT naming the message's index and
- * key. */
+ * {"type": "text", "text"} parts, which are joined; a message with tool_calls may go without. Errors:
+ * INVALID_ARGUMENT naming the message's index and key. */
 ASC_MUST_USE asc_status asc_chat_parse_json(asc_ctx *ctx, const char *text, size_t len,
                                             asc_chat_messages *out);
 /* The same of a list that is read already. */

@@ -33,10 +33,31 @@ static asc_status add_content(asc_ctx *ctx, asc_strbuf *b, const asc_json *conte
     return ASC_OK;
 }
 
-/* Appends role and content to b and notes their lengths (pointers come when b no longer moves). */
+/* Every other key of a message, as an object; nothing when there is none. */
+static void add_extra(asc_strbuf *b, const asc_json *m, bool silent) {
+    void *iter = NULL;
+    asc_view key;
+    const asc_json *v;
+    bool any = silent;
+    if (silent) asc_strbuf_adds(b, "{\"content\":null");
+    while (asc_json_next(m, &iter, &key, &v)) {
+        asc_jsonw w;
+        if (asc_view_eqs(key, "role") || asc_view_eqs(key, "content")) continue;
+        asc_strbuf_addc(b, any ? ',' : '{');
+        asc_jsonw_init(&w, b, true);
+        asc_jsonw_str(&w, key);
+        asc_strbuf_addc(b, ':');
+        asc_json_dump(v, b);
+        any = true;
+    }
+    if (any) asc_strbuf_addc(b, '}');
+}
+
+/* Appends role, content and what else there is to b and notes their lengths (pointers come when b no longer
+ * moves). */
 static asc_status add_message(asc_ctx *ctx, asc_strbuf *b, const asc_json *m, size_t index,
-                              asc_chat_message *out) {
-    const asc_json *role = asc_json_get(m, "role");
+                              asc_chat_message *out, asc_view *extra) {
+    const asc_json *role = asc_json_get(m, "role"), *content = asc_json_get(m, "content");
     if (asc_json_typeof(m) != ASC_JSON_OBJECT)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "message %zu is %s, expected {\"role\", \"content\"}",
                         index, kind_of(m));
@@ -47,8 +68,13 @@ static asc_status add_message(asc_ctx *ctx, asc_strbuf *b, const asc_json *m, si
     asc_strbuf_addv(b, asc_json_str(role));
     out->role.len = b->len - start;
     start = b->len;
-    asc_status st = add_content(ctx, b, asc_json_get(m, "content"), index);
+    bool silent = asc_json_typeof(content) == ASC_JSON_NULL && /* it called a tool and said nothing */
+                  asc_json_typeof(asc_json_get(m, "tool_calls")) != ASC_JSON_NULL;
+    asc_status st = silent ? ASC_OK : add_content(ctx, b, content, index);
     out->content.len = b->len - start;
+    start = b->len;
+    add_extra(b, m, silent);
+    extra->len = b->len - start;
     return st != ASC_OK ? st : asc_strbuf_status(b);
 }
 
@@ -67,11 +93,13 @@ asc_status asc_chat_read_json(asc_ctx *ctx, const asc_json *list, asc_chat_messa
                         (int)ASC_CHAT_MAX_MESSAGES);
     asc_strbuf_init(&b, ctx);
     out->v = asc_calloc(ctx, ASC_MEM_GENERAL, n > 0 ? n : 1, sizeof *out->v);
-    if (out->v == NULL) {
+    out->extras = asc_calloc(ctx, ASC_MEM_GENERAL, n > 0 ? n : 1, sizeof *out->extras);
+    if (out->v == NULL || out->extras == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }
-    for (size_t i = 0; i < n; i++) ASC_TRY(add_message(ctx, &b, asc_json_at(list, i), i, &out->v[i]));
+    for (size_t i = 0; i < n; i++)
+        ASC_TRY(add_message(ctx, &b, asc_json_at(list, i), i, &out->v[i], &out->extras[i]));
     out->memory = asc_strbuf_take(&b, NULL);
     if (out->memory == NULL) {
         st = asc_strbuf_status(&b);
@@ -83,6 +111,9 @@ asc_status asc_chat_read_json(asc_ctx *ctx, const asc_json *list, asc_chat_messa
         m->role.ptr = p;
         m->content.ptr = p + m->role.len;
         p += m->role.len + m->content.len;
+        asc_view *x = &out->extras[out->n];
+        x->ptr = x->len > 0 ? p : NULL;
+        p += x->len;
     }
 done:
     asc_strbuf_deinit(&b);
@@ -107,6 +138,7 @@ asc_status asc_chat_parse_json(asc_ctx *ctx, const char *text, size_t len, asc_c
 
 void asc_chat_messages_free(asc_ctx *ctx, asc_chat_messages *m) {
     asc_free(ctx, m->v);
+    asc_free(ctx, m->extras);
     asc_free(ctx, m->memory);
     *m = (asc_chat_messages){0};
 }

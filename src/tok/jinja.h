@@ -30,7 +30,8 @@ typedef struct asc_jinja_limits {
 typedef enum asc_jinja_kind {
     ASC_JINJA_FROM_TEMPLATE, /* the template, or a value computed by it (numbers, repr) */
     ASC_JINJA_FROM_FIELD,    /* another field of a message, such as its role */
-    ASC_JINJA_FROM_CONTENT   /* the content of a message */
+    ASC_JINJA_FROM_CONTENT,  /* the content of a message */
+    ASC_JINJA_FROM_DATA      /* what else the caller gave: tools, calls of tools, variables */
 } asc_jinja_kind;
 
 typedef struct asc_jinja_piece {

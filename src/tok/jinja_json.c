@@ -3,7 +3,8 @@
  * ", " and ": " between items and no escapes but the necessary ones. */
 #include "jinja_json.h"
 
-asc_status asc_jinja_from_json(asc_jinja *j, const asc_json *in, asc_jinja_value *out) {
+static asc_status from_json(asc_jinja *j, const asc_json *in, int32_t message, asc_jinja_kind kind,
+                            asc_jinja_value *out) {
     asc_jinja_list *l;
     asc_jinja_dict *d;
     void *iter = NULL;
@@ -26,19 +27,20 @@ asc_status asc_jinja_from_json(asc_jinja *j, const asc_json *in, asc_jinja_value
         *out = asc_jinja_float(asc_json_num(in, 0));
         break;
     case ASC_JSON_STRING:
-        ASC_JINJA_DO(asc_jinja_string(j, asc_json_str(in), -1, ASC_JINJA_FROM_TEMPLATE, out));
+        ASC_JINJA_DO(asc_jinja_string(j, asc_json_str(in), message, kind, out));
         break;
     case ASC_JSON_ARRAY:
         ASC_JINJA_DO(asc_jinja_list_new(j, asc_json_len(in), &l));
-        for (size_t i = 0; i < l->n; i++) ASC_JINJA_DO(asc_jinja_from_json(j, asc_json_at(in, i), &l->v[i]));
+        for (size_t i = 0; i < l->n; i++)
+            ASC_JINJA_DO(from_json(j, asc_json_at(in, i), message, kind, &l->v[i]));
         ASC_JINJA_DO(asc_jinja_list_done(j, l, out));
         break;
     case ASC_JSON_OBJECT:
         ASC_JINJA_DO(asc_jinja_dict_new(j, asc_json_len(in), &d));
         while (asc_json_next(in, &iter, &key, &item)) {
             asc_jinja_value k, v;
-            ASC_JINJA_DO(asc_jinja_string(j, key, -1, ASC_JINJA_FROM_TEMPLATE, &k));
-            ASC_JINJA_DO(asc_jinja_from_json(j, item, &v));
+            ASC_JINJA_DO(asc_jinja_string(j, key, message, kind, &k));
+            ASC_JINJA_DO(from_json(j, item, message, kind, &v));
             ASC_JINJA_DO(asc_jinja_dict_set(j, d, &k, &v, 0));
         }
         *out = asc_jinja_from_dict(d);
@@ -46,6 +48,14 @@ asc_status asc_jinja_from_json(asc_jinja *j, const asc_json *in, asc_jinja_value
     }
     j->depth--;
     return ASC_OK;
+}
+
+asc_status asc_jinja_from_json(asc_jinja *j, const asc_json *in, asc_jinja_value *out) {
+    return from_json(j, in, -1, ASC_JINJA_FROM_TEMPLATE, out);
+}
+
+asc_status asc_jinja_from_data(asc_jinja *j, const asc_json *in, int32_t message, asc_jinja_value *out) {
+    return from_json(j, in, message, ASC_JINJA_FROM_DATA, out);
 }
 
 /* A string in quotes; the parts that need no escape stay slices of the input. ascii: characters beyond are

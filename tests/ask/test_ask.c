@@ -160,6 +160,10 @@ static void errors_name_the_key(void **state) {
         {"{\"ids\": [1], \"question\": \"b\"}", "\"question\" goes with", ""},
         {"{\"prompt\": \"a\", \"question\": \"\"}", "\"question\"", ""},
         {"{\"prompt\": \"a\", \"system\": \"b\"}", "\"system\" goes with", ""},
+        {"{\"prompt\": \"a\", \"tools\": []}", "\"tools\" goes with a conversation", ""},
+        {"{\"user\": \"a\", \"tools\": 1}", "\"tools\": a list of", ""},
+        {"{\"user\": \"a\", \"template_vars\": [1]}", "\"template_vars\": an object of variables", ""},
+        {"{\"user\": \"a\", \"tools\": [], \"template_vars\": {\"tools\": 1}}", "one of \"tools\"", ""},
         {"{\"messages\": []}", "\"messages\": a list of {\"role\", \"content\"} is wanted, an empty list",
          ""},
         {"{\"messages\": [{\"role\": 1}]}", "\"messages\": message 0: 'role'", ""},
@@ -215,6 +219,32 @@ static void conversations(void **state) {
     }
     asc_result_destroy(ctx, r);
     asc_question *q = NULL;
+    asc_answer *a = NULL;
+    asc_subject_model(s)->chat_template = asc_view_of(
+        "{{ who }}{{ tools[0].name }}{% for m in messages %}{{ m.name }}{{ m.content }}{% endfor %}");
+    assert_ok(
+        ctx, parse(s,
+                   "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\", \"name\": \"Ann\"}, {\"role\": "
+                   "\"user\", \"content\": \"ho\"}], \"tools\": [{\"name\": \"calc\"}], \"template_vars\": "
+                   "{\"who\": \"we\"}, \"generate\": 1}",
+                   &q));
+    assert_ok(ctx, asc_ask(s, q, &a));
+    assert_string_equal(asc_answer_result(a)->prompt, "wecalcAnnhiho");
+    asc_text *t = NULL;
+    asc_saved *again = NULL;
+    assert_ok(ctx, asc_text_create(ctx, &t));
+    asc_answer_json(a, t); /* and back: a result can be asked again */
+    assert_ok(ctx, asc_saved_parse(ctx, asc_text_view(t), &again));
+    assert_true(
+        asc_view_eqs(again->request.template_vars, "{\"tools\":[{\"name\":\"calc\"}],\"who\":\"we\"}"));
+    assert_true(asc_view_eqs(again->request.message_extras[0], "{\"name\":\"Ann\"}"));
+    assert_null(again->request.message_extras[1].ptr);
+    asc_saved_destroy(ctx, again);
+    asc_text_destroy(t);
+    asc_answer_destroy(a);
+    asc_question_destroy(q);
+    asc_subject_model(s)->chat_template =
+        asc_view_of("{% for m in messages %}{{ m.role }}: {{ m.content }}; {% endfor %}");
     assert_ok(ctx,
               parse(s,
                     "{\"prompt\": \"ab cd\", \"question\": \"ef?\", \"system\": \"gh\", \"freeze\": \"cd\"}",

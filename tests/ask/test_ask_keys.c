@@ -63,7 +63,7 @@ static bool is_name_of(const char *key, const char *option) {
     if (strcmp(option, "chat") == 0) return strcmp(key, "messages") == 0;
     for (; *key != '\0' && *option != '\0'; key++, option++)
         if (*key != (*option == '-' ? '_' : *option)) return false;
-    return *key == *option;
+    return *key == *option || (strcmp(key, "s") == 0 && *option == '\0'); /* several: an option each */
 }
 
 static void every_option_is_a_key(void **state) {
