@@ -18,8 +18,8 @@ typedef struct asc_messages {
 } asc_messages;
 
 /* Accepts [{"role", "content"}, ...] or {"messages": [...]}; content is a string or a list of {"type":
- * "text", "text"} parts; a message with tool_calls may go without. Errors: INVALID_ARGUMENT naming line and column, or the message and key. *out is
- * empty on failure. */
+ * "text", "text"} parts; a message with tool_calls may go without. Errors: INVALID_ARGUMENT naming line and
+ * column, or the message and key. *out is empty on failure. */
 ASC_API ASC_MUST_USE asc_status asc_messages_parse(asc_ctx *ctx, asc_view json, asc_messages *out);
 ASC_API void asc_messages_free(asc_ctx *ctx, asc_messages *m);
 

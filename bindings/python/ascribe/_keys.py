@@ -18,6 +18,10 @@ class DecoderKeys(TypedDict, total=False):
     user: str | bytes | None
     #: with user, question, template and documents: a system message before it
     system: str | bytes | None
+    #: with a conversation: the tools that the chat template describes, a list of {type, function}
+    tools: str | bytes | None
+    #: with a conversation: variables of the chat template, as {"enable_thinking": false}
+    template_vars: str | bytes | None
     #: the prompt as exact token ids
     ids: ArrayLike | None
     #: a prompt with placeholders {}, {0} or {name} ({{ and }} are braces): each value is one feature
