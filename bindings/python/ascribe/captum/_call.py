@@ -238,9 +238,26 @@ class Scores:
     raw: dict[str, Any]
 
 
+def _numbers_left(g: Given, target: Request) -> int:
+    """Numbers per example that a target leaves of the first output; 1 when its sizes are not known before a run."""
+    out = g.net.outputs[0]
+    sizes = out.shape[1:] if out.batch else out.shape
+    if target.get("value") is not None or target.get("weights") is not None or any(s < 0 for s in sizes):
+        return 1
+    return int(np.prod(sizes[int(target.get("rank", 0)) :], dtype=np.int64))
+
+
 def run(plan: Plan) -> Scores:
     g = plan.given
-    check_target(g, plan.request.get("target", {}))
+    target = plan.request.get("target", {})
+    check_target(g, target)
+    left = _numbers_left(g, target) if plan.single else 1
+    if left > 1:
+        raise ArgumentError(
+            f"target not provided when necessary: it leaves {left} numbers per example, and one is explained"
+        )
+    if not plan.progress:
+        return scores_of(plan, _ascribe.net_attribute(g.net._subject, plan.request, None))
     with watched(plan.progress) as call:
         raw = _ascribe.net_attribute(g.net._subject, plan.request, call)
     return scores_of(plan, raw)
@@ -251,10 +268,6 @@ def scores_of(plan: Plan, raw: dict[str, Any]) -> Scores:
     for note in raw["notes"]:
         log.info("%s: %s", raw["method"], note)
     outputs = int(raw["n_outputs"])
-    if plan.single and outputs > 1:
-        raise ArgumentError(
-            f"target not provided when necessary: the output has {outputs} numbers per example; target says which one"
-        )
     like = g.inputs
     arrays = []
     for i, (_, shape, data, _error) in enumerate(raw["scores"]):

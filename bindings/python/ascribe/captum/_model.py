@@ -83,9 +83,25 @@ class Traced:
         raise ArgumentError("the layer is not a module of the model")
 
 
+class LanguageModel:
+    """A model of texts: its methods are for LLMAttribution and LLMGradientAttribution."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def bind(self, args: Sequence[Any]) -> tuple[Net, list[Array]]:
+        raise TypeError(
+            "a language model is explained through LLMAttribution, LLMGradientAttribution or its own explain(): its "
+            "inputs are text, not arrays"
+        )
+
+    def layer_name(self, layer: Any) -> str | None:
+        return None
+
+
 def as_model(forward_func: Any) -> Model:
     """The model that a constructor was given; TypeError says what to do with anything else."""
-    if isinstance(forward_func, (FixedNet, Traced)):
+    if isinstance(forward_func, (FixedNet, Traced, LanguageModel)):
         return forward_func
     if isinstance(forward_func, Net):
         return FixedNet(forward_func)
@@ -95,10 +111,7 @@ def as_model(forward_func: Any) -> Model:
     if subject is not None and getattr(subject, "kind", "") == "net":
         return FixedNet(Net(subject, ""))
     if subject is not None:
-        raise TypeError(
-            "a language model is explained through LLMAttribution, LLMGradientAttribution or its own explain(): its "
-            "inputs are text, not arrays"
-        )
+        return LanguageModel(forward_func)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(forward_func, torch.nn.Module):
         from .from_torch import from_torch

@@ -23,6 +23,13 @@ from ._gradient import (
     IntegratedGradients,
     Saliency,
 )
+from ._inputs import (
+    InterpretableInput,
+    ProductBaselines,
+    TextTemplateInput,
+    TextTokenInput,
+    TokenReferenceBase,
+)
 from ._layer import (
     InternalInfluence,
     LayerActivation,
@@ -45,6 +52,7 @@ from ._lime import (
     SkLearnRidge,
     get_exp_kernel_similarity_function,
 )
+from ._llm import LLMAttribution, LLMAttributionResult, LLMGradientAttribution
 from ._lrp import (
     LRP,
     Alpha1_Beta0_Rule,

@@ -15,6 +15,8 @@ _TYPES = {"smoothgrad": "smoothgrad", "smoothgrad_sq": "smoothgrad-sq", "vargrad
 class NoiseTunnel(Attribution):
     """Mean (smoothgrad), mean of squares (smoothgrad_sq) or variance (vargrad) over copies with normal noise."""
 
+    _method = "noise-tunnel"
+
     def __init__(self, attribution_method: Attribution) -> None:
         if not isinstance(attribution_method, Attribution) or not hasattr(attribution_method, "_plan"):
             raise TypeError("NoiseTunnel takes an attribution object, such as IntegratedGradients(model)")
