@@ -9,6 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
+static const double READ_RATE =
+    65536; /* bytes a second that a client reads at least when the worker waits for it */
+
 /* ---- all under the lock ---- */
 
 void job_wake(job *j) {
@@ -311,16 +314,18 @@ void job_header(job *j, const char *name, const char *value) {
     pthread_mutex_unlock(&j->s->lock);
 }
 
-/* Waits for a client that reads slowly, as long as it reads at all. */
+/* Waits for a client that reads slowly; not for one that reads too slowly, because others wait for the
+ * worker. */
 static void wait_for_room(job *j) {
     server *s = j->s;
-    size_t before = j->out_at;
-    double since = serve_now();
     while (j->stop == STOP_NONE && j->out_len - j->out_at > SERVE_BUFFER_BYTES) {
+        const double since = serve_now();
+        const size_t left = j->out_len - j->out_at;
         serve_wait(&s->room, &s->lock, 0.5);
-        if (j->out_at != before) since = serve_now();
-        before = j->out_at;
-        if (serve_now() - since > s->o.idle_seconds) job_stop_now(j, STOP_SLOW);
+        j->read_slowly += left - (j->out_len - j->out_at);
+        j->slow_seconds += serve_now() - since;
+        if (j->slow_seconds > 2 * s->o.idle_seconds + (double)j->read_slowly / READ_RATE)
+            job_stop_now(j, STOP_SLOW);
     }
 }
 

@@ -166,8 +166,9 @@ struct job {
     char type[128];
     header *headers;
     char *out;
-    size_t out_at, out_len, out_cap, written;
-    serve_fault fault; /* status 0: none */
+    size_t out_at, out_len, out_cap, written, read_slowly; /* read_slowly: while the worker waited for it */
+    double slow_seconds;                                   /* that it waited */
+    serve_fault fault;                                     /* status 0: none */
     char what[48];
     double done, total;
     size_t tokens_in, tokens_out;

@@ -23,11 +23,12 @@ static inline void sleep_ms(long ms) {
 }
 
 /* ---- a job that does as it is told: {"chunks", "ms" each, "size" each, "stream", "seconds", "bytes",
- * "tokens" of the price, "think" before it is accepted, "fail", "refuse", "begun", "note"} ---- */
+ * "tokens" of the price, "think" before it is accepted, "blind" (ends only
+ * when the context is cancelled), "fail", "refuse", "begun", "note"} ---- */
 
 typedef struct told {
     int chunks, ms, size, think;
-    bool stream, fail, refuse, quiet;
+    bool stream, fail, refuse, blind;
     char note[16];
 } told;
 
@@ -41,7 +42,9 @@ static struct {
 static inline bool told_waits(job *j, const job_place *at, const told *t) {
     for (int ms = 0; ms < t->ms; ms += 5) {
         sleep_ms(5);
-        if (!worker_progress(at->server, "waiting", ms, t->ms) || !job_goes_on(j)) return false;
+        if (!worker_progress(at->server, "waiting", ms, t->ms) || !job_goes_on(j) ||
+            asc_poll_cancel(at->ctx) != ASC_OK)
+            return false;
     }
     return true;
 }
@@ -51,6 +54,11 @@ static inline asc_status told_run(job *j, const job_place *at, void *self) {
     pthread_mutex_lock(&jobs.lock);
     strncat(jobs.notes, t->note, sizeof jobs.notes - strlen(jobs.notes) - 1);
     pthread_mutex_unlock(&jobs.lock);
+    while (t->blind) { /* as the library computes: it sees the context and nothing else */
+        sleep_ms(5);
+        asc_status st = asc_poll_cancel(at->ctx);
+        if (st != ASC_OK) return st;
+    }
     if (t->refuse) return job_fail(j, 400, "refused", "refuse", "this job refuses", "ask for another");
     job_begin(j, 200, t->stream ? "text/event-stream" : "text/plain");
     job_header(j, "X-Told", "yes");
@@ -77,7 +85,9 @@ static inline void told_failed(job *j, void *self, const char *code, const char 
     (void)self;
     (void)message;
     (void)hint;
+    pthread_mutex_lock(&jobs.lock);
     jobs.failed++;
+    pthread_mutex_unlock(&jobs.lock);
     job_event(j, "error", (asc_view){code, strlen(code)});
 }
 
@@ -99,10 +109,10 @@ static inline void handle_job(exchange *x) {
     double seconds = 0;
     json_int_t bytes = 0, tokens = 0;
     if (t == NULL || doc == NULL ||
-        json_unpack(doc, "{s?i,s?i,s?i,s?i,s?b,s?b,s?b,s?s,s?F,s?I,s?I}", "chunks", &t->chunks, "think",
-                    &t->think, "ms", &t->ms, "size", &t->size, "stream", &t->stream, "fail", &t->fail,
-                    "refuse", &t->refuse, "note", &note, "seconds", &seconds, "bytes", &bytes, "tokens",
-                    &tokens) != 0) {
+        json_unpack(doc, "{s?i,s?i,s?i,s?i,s?b,s?b,s?b,s?b,s?s,s?F,s?I,s?I}", "chunks", &t->chunks, "think",
+                    &t->think, "ms", &t->ms, "size", &t->size, "stream", &t->stream, "blind", &t->blind,
+                    "fail", &t->fail, "refuse", &t->refuse, "note", &note, "seconds", &seconds, "bytes",
+                    &bytes, "tokens", &tokens) != 0) {
         exchange_fail(x, 400, "bad_json", NULL, "no such job", NULL, 0);
         free(t);
         json_decref(doc);

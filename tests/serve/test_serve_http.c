@@ -207,6 +207,15 @@ static void test_refused_and_on(void **state) {
     assert_int_equal(status_in(reply), 413);
     free(reply);
     close(fd);
+    /* of what is refused nothing is kept meanwhile */
+    fd = dial(s);
+    send_text(fd, "POST /nothing HTTP/1.1\r\n" HEAD JSON "Content-Length: 30\r\n\r\nabcdefghij");
+    sleep_ms(200);
+    pthread_mutex_lock(&s->lock);
+    size_t held = s->body_bytes;
+    pthread_mutex_unlock(&s->lock);
+    assert_int_equal(held, 0);
+    close(fd);
     /* and chunks without end are cut off */
     fd = dial(s);
     send_text(fd, "POST /t/echo HTTP/1.1\r\n" HEAD JSON "Transfer-Encoding: chunked\r\n\r\n");

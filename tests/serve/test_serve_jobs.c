@@ -170,8 +170,14 @@ static void test_cancel(void **state) {
     assert_true(serve_now() - t < 2);
     assert_int_equal(jobs.stopped, 1);
     expect(ask(s, "DELETE /v1/jobs/00000000000000aa", NULL), 404, NULL);
+    runs = begin(s, 1, "00000000000000dd", "{\"blind\": true}");
+    wait_jobs(s, 1, 0);
+    expect(ask(s, "DELETE /v1/jobs/00000000000000dd", NULL), 204, NULL);
+    expect(finish(runs), 499, "cancelled");
+    expect(post(s, "{\"chunks\": 1, \"size\": 1, \"ms\": 20}"), 200,
+           NULL); /* and the context is good again */
     server_stop(s);
-    assert_int_equal(jobs.destroyed, 2);
+    assert_int_equal(jobs.destroyed, 4);
 }
 
 /* Clients that leave while their job waits, runs silently, streams; and one that only stops sending. */
