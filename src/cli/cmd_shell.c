@@ -27,6 +27,10 @@ int cmd_shell(cli *c) {
     if (cli_has(c, OPT_MEMORY)) settings[o.n_set++] = as_setting(c, OPT_MEMORY, memory, sizeof memory);
     if (cli_has(c, OPT_SEED)) settings[o.n_set++] = as_setting(c, OPT_SEED, seed, sizeof seed);
     size_t first = o.n_set;
+    if (!o.interactive) { /* also when only the input is no terminal: what is piped is not for the eye */
+        o.style.colours = ASC_COLOURS_NONE;
+        o.style.rows = 0;
+    }
     for (const char *v; (v = cli_nth(c, OPT_SET, o.n_set - first)) != NULL; o.n_set++) {
         if (o.n_set == MOST_SETTINGS)
             return cli_usage("--set: too many of them, at most %d", MOST_SETTINGS - 2);

@@ -49,10 +49,11 @@ static void files(completion *c, asc_view part) {
     size_t slash = part.len;
     while (slash > 0 && part.ptr[slash - 1] != '/') slash--;
     if (slash >= sizeof folder) return;
-    if (slash > 0) {
-        memcpy(folder, part.ptr, slash);
-        folder[slash] = '\0';
-    }
+    const char *home = getenv("HOME");
+    if (slash > 1 && part.ptr[0] == '~' && part.ptr[1] == '/' && home != NULL)
+        snprintf(folder, sizeof folder, "%s%.*s", home, (int)slash - 1, part.ptr + 1);
+    else if (slash > 0)
+        snprintf(folder, sizeof folder, "%.*s", (int)slash, part.ptr);
     asc_view begin = {part.ptr + slash, part.len - slash};
     c->start += slash;
     c->file = true;
@@ -77,7 +78,7 @@ static void values(completion *c, asc_view part, const asc_question_key *k, unsi
         choices(c, part, k->choices);
     else if (k->type == ASC_KEY_BOOL)
         choices(c, part, "on|off");
-    else if (k->type == ASC_KEY_PICTURE || k->type == ASC_KEY_ARRAYS || k->type == ASC_KEY_ARRAY)
+    else if (settings_is_from_file(k))
         files(c, part);
 }
 

@@ -70,6 +70,18 @@ static void show_methods(shell *s, const json_t *set) {
     shell_flush(s);
 }
 
+/* The words for a file: its name as it is opened, behind `prefix`. */
+static json_t *file_words(asc_view prefix, asc_view file) {
+    const char *why;
+    size_t n;
+    char *path = line_path(file, &n, &why);
+    json_t *words = path != NULL
+                        ? json_pack("[s#++]", prefix.ptr != NULL ? prefix.ptr : "", (int)prefix.len, path, "")
+                        : NULL;
+    free(path);
+    return words;
+}
+
 static bool set_key(shell *s, const asc_question_key *k, asc_view text) {
     char why[1200];
     json_t *v = settings_value(s->ctx, k, text, why, sizeof why);
@@ -77,8 +89,8 @@ static bool set_key(shell *s, const asc_question_key *k, asc_view text) {
     json_t *fresh = copy(s);
     json_object_set_new(fresh, k->name, v);
     forget_source(fresh, k->name);
-    if (json_is_array(v) || json_is_object(v) || k->type == ASC_KEY_PICTURE)
-        note_source(fresh, k->name, json_pack("[o]", json_stringn(text.ptr, text.len)));
+    if (settings_is_from_file(k) && !(json_is_string(v) && k->choices[0] != '\0'))
+        note_source(fresh, k->name, file_words((asc_view){0}, text));
     if (!shell_try_settings(s, fresh)) {
         json_decref(fresh);
         return false;
@@ -227,7 +239,7 @@ bool do_picture(shell *s, const shell_command *c, asc_view rest) {
     size_t n;
     (void)c;
     if (rest.len == 0) return shell_fail(s, "", ":load-picture needs the name of a PNG or JPEG file");
-    char *path = line_value(rest, &n, &reason);
+    char *path = line_path(rest, &n, &reason);
     if (path == NULL) return shell_fail(s, "", ":load-picture: %s", reason);
     json_t *picture = settings_base64(s->ctx, path, why, sizeof why), *fresh = NULL;
     bool ok = picture != NULL || shell_fail(s, "", "%s", why);
@@ -292,7 +304,9 @@ bool do_input(shell *s, const shell_command *c, asc_view rest) {
         if (strncmp(json_string_value(json_array_get(words, i)), rest.ptr, name + 1) == 0)
             json_array_remove(words, i--);
     }
-    json_array_append_new(words, json_stringn(rest.ptr, rest.len));
+    json_t *one = file_words((asc_view){rest.ptr, name > 0 ? name + 1 : 0}, file);
+    json_array_extend(words, one);
+    json_decref(one);
     json_object_del(fresh, "image");
     forget_source(fresh, "image");
     note_source(fresh, "input", words);

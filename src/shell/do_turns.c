@@ -260,7 +260,7 @@ bool do_save(shell *s, const shell_command *c, asc_view rest) {
     (void)c;
     if (t == NULL) return false;
     if (rest.len == 0) return shell_fail(s, "", ":save needs the name of a file");
-    char *path = line_value(rest, &n, &why);
+    char *path = line_path(rest, &n, &why);
     bool ok = path != NULL || shell_fail(s, "", ":save: %s", why);
     if (ok && !ends_with(path, ".html") && !ends_with(path, ".json") && !ends_with(path, ".sh"))
         ok = shell_fail(s, "end it with .html (a page), .json (a result) or .sh (a script)",

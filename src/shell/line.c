@@ -74,6 +74,23 @@ char *line_value(asc_view value, size_t *len, const char **why) {
     return out;
 }
 
+char *line_path(asc_view value, size_t *len, const char **why) {
+    const char *home = getenv("HOME");
+    char *name = line_value(value, len, why), *path = NULL;
+    if (name == NULL || strncmp(name, "~/", 2) != 0 || home == NULL || home[0] != '/') return name;
+    size_t n = strlen(home);
+    path = malloc(n + *len);
+    if (path != NULL) {
+        memcpy(path, home, n);
+        memcpy(path + n, name + 1, *len); /* with its NUL */
+        *len += n - 1;
+    } else {
+        *why = "out of memory";
+    }
+    free(name);
+    return path;
+}
+
 void line_restart(line_joiner *j) {
     asc_text_clear(j->text);
     j->open = false;

@@ -28,6 +28,9 @@ bool line_word(asc_view *rest, asc_view *word);
  * ends with a NUL that *len does not count; NULL: bad quotes (why, in a few words), or no memory. */
 char *line_value(asc_view value, size_t *len, const char **why);
 
+/* The same for the name of a file: ~/ at its beginning is the home folder. */
+char *line_path(asc_view value, size_t *len, const char **why);
+
 /* ---- lines that go on ------------------------------------------------------------------------------------
  * A line that ends in a backslash goes on in the next one (a line break stands between them; two backslashes
  * are one, and the end). A line that begins with """ goes on until one ends with """; between them everything

@@ -1,6 +1,7 @@
 /* script.c - a script for sh that makes an attribution again: the command line that asks the same. Where the
  * library knows no options for a question, because it holds a conversation or what was in a file, the words
  * of the shell do: a conversation goes in by standard input, files by their names. */
+#include "settings.h"
 #include "shell_parts.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,8 @@ static bool from_keys(const shell *s, const turn *t, asc_text *out, const json_t
         } else if (k->type == ASC_KEY_MESSAGES) {
             asc_text_addf(out, " --%s=-", k->option);
             *messages = v;
+        } else if (settings_is_from_file(k) && !json_is_string(v) && !json_is_number(v)) {
+            return false; /* the option names a file, and there is none */
         } else if (!key_value(out, k->option, v)) {
             return false;
         }

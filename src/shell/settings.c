@@ -168,7 +168,7 @@ json_t *settings_array(asc_ctx *ctx, asc_view text, char *why, size_t why_size) 
     size_t n;
     if (j != NULL) return j;
     if (text.len > 0 && (text.ptr[0] == '[' || text.ptr[0] == '{')) return document(text, why, why_size);
-    char *path = line_value(text, &n, &reason);
+    char *path = line_path(text, &n, &reason);
     if (path == NULL) {
         snprintf(why, why_size, "%s", reason);
     } else if (ends_with(path, ".csv")) {
@@ -183,6 +183,55 @@ json_t *settings_array(asc_ctx *ctx, asc_view text, char *why, size_t why_size) 
     return j;
 }
 
+/* The lines of a file. */
+static json_t *lines_of(asc_ctx *ctx, const char *path, char *why, size_t why_size) {
+    asc_text *file = NULL;
+    json_t *out = NULL;
+    asc_status st = asc_text_create(ctx, &file);
+    if (st == ASC_OK) st = asc_text_read(file, path, FILE_MOST);
+    asc_view v = st == ASC_OK ? asc_text_view(file) : (asc_view){0};
+    if (st == ASC_OK) out = json_array();
+    for (size_t i = 0; out != NULL && i < v.len;) {
+        const char *end = memchr(v.ptr + i, '\n', v.len - i);
+        size_t n = end != NULL ? (size_t)(end - v.ptr) - i : v.len - i, shown = n;
+        if (shown > 0 && v.ptr[i + shown - 1] == '\r') shown--;
+        if (json_array_append_new(out, json_stringn(v.ptr + i, shown)) != 0) {
+            json_decref(out);
+            out = NULL;
+        }
+        i += n + 1;
+    }
+    if (out == NULL)
+        snprintf(why, why_size, "%s", st != ASC_OK ? asc_error_message(ctx) : "a line is not UTF-8 text");
+    asc_text_destroy(file);
+    return out;
+}
+
+static json_t *of_file(asc_ctx *ctx, asc_view text, json_t *(*read)(asc_ctx *, const char *, char *, size_t),
+                       char *why, size_t why_size) {
+    const char *reason;
+    size_t n;
+    char *path = line_path(text, &n, &reason);
+    if (path == NULL) snprintf(why, why_size, "%s", reason);
+    json_t *j = path != NULL ? read(ctx, path, why, why_size) : NULL;
+    free(path);
+    return j;
+}
+
+bool settings_is_from_file(const asc_question_key *k) {
+    switch (k->type) {
+    case ASC_KEY_PICTURE:
+    case ASC_KEY_BASE64:
+    case ASC_KEY_ARRAY:
+    case ASC_KEY_ARRAYS:
+        return true;
+    case ASC_KEY_TEXTS: /* names, one a line */
+        return strcmp(k->name, "labels") == 0 || strcmp(k->name, "feature_names") == 0;
+    default:
+        return false;
+    }
+}
+
 json_t *settings_value(asc_ctx *ctx, const asc_question_key *k, asc_view text, char *why, size_t why_size) {
     json_t *j = NULL;
     bool json = text.len > 0 && (text.ptr[0] == '[' || text.ptr[0] == '{');
@@ -190,15 +239,12 @@ json_t *settings_value(asc_ctx *ctx, const asc_question_key *k, asc_view text, c
     switch (k->type) {
     case ASC_KEY_TEXT:
         return text_value(text, why, why_size);
-    case ASC_KEY_PICTURE: {
-        const char *reason;
-        size_t n;
-        char *path = line_value(text, &n, &reason);
-        if (path == NULL) snprintf(why, why_size, "%s", reason);
-        if (path != NULL) j = settings_base64(ctx, path, why, why_size);
-        free(path);
-        return j;
-    }
+    case ASC_KEY_PICTURE:
+    case ASC_KEY_BASE64:
+        return of_file(ctx, text, settings_base64, why, why_size);
+    case ASC_KEY_TEXTS:
+        if (!json && settings_is_from_file(k)) return of_file(ctx, text, lines_of, why, why_size);
+        break;
     case ASC_KEY_BOOL:
         j = boolean(text);
         if (j == NULL) snprintf(why, why_size, "'%s' is on or off", k->name);

@@ -13,6 +13,9 @@ const asc_question_key *settings_key(asc_view name, unsigned subjects);
 /* Says why settings_key found none, with the nearest name. */
 void settings_explain_unknown(asc_view name, unsigned subjects, char *why, size_t why_size);
 
+/* Is its value in a file, whose name the words are (and the command line's option takes)? */
+bool settings_is_from_file(const asc_question_key *k);
+
 /* What the words `text` say as a value of key k: files are read (pictures, arrays), numbers, lists and JSON
  * are understood, else it is text. Whether the value makes sense is for asc_question_parse to say. NULL with
  * `why` when the words cannot be a value at all; the context's error when a file cannot be read. */

@@ -247,6 +247,28 @@ static void test_nets(void **state) {
         "test -s $i; done; cmp a b");
 }
 
+/* Files by their names: labels, masks, homes; and what no command line can say. */
+static void test_files_of_keys(void **state) {
+    program *p = *state;
+    program_expect(p, 0, NULL,
+                   "M=$Z/../../onnx/simple/test_single_relu_model/model.onnx; mkdir -p bin home; ln -sf $A "
+                   "bin/ascribe; printf 'a,b\\n3,-2\\n' "
+                   ">home/r.csv; printf 'cat\\ndog\\n' >labels.txt; export HOME=$PWD/home; printf ':set "
+                   "labels labels.txt\\n:method "
+                   "saliency\\n:input ~/r.csv\\n:set\\n:save ~/a.sh\\n:save ~/a.json\\n' | $A shell $M >o && "
+                   "grep -q cat o && grep -q "
+                   "'labels *labels.txt' o && PATH=$PWD/bin:$PATH home/a.sh --json b.json >o && grep -q cat "
+                   "o && cp home/a.json . && for i in a "
+                   "b; do grep -o '\"data\": *.[^]]*' $i.json >$i; test -s $i; done && cmp a b");
+    program_expect(p, 1, "no option",
+                   "M=$Z/../../onnx/simple/test_single_relu_model/model.onnx; printf ':set labels [\"x\", "
+                   "\"y\"]\\n:input home/r.csv\\n:save "
+                   "a.sh\\n' | $A shell $M");
+    program_expect(p, 1, "none.txt",
+                   "M=$Z/../../onnx/simple/test_single_relu_model/model.onnx; echo ':set labels none.txt' | "
+                   "$A shell $M");
+}
+
 static void test_encoders(void **state) {
     program *p = *state;
     program_expect(p, 0, NULL,
@@ -268,6 +290,7 @@ int main(void) {
                                        cmocka_unit_test(test_files_and_quiet),
                                        cmocka_unit_test(test_conversation),
                                        cmocka_unit_test(test_nets),
+                                       cmocka_unit_test(test_files_of_keys),
                                        cmocka_unit_test(test_encoders)};
     return cmocka_run_group_tests(tests, program_setup, program_teardown);
 }
