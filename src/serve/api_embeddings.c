@@ -148,12 +148,13 @@ static bool read_inputs(wanted *w, const json_t *in, serve_bench *b, serve_fault
     return true;
 }
 
-/* One text at a time: the longest counts for memory. */
+/* One text at a time, each reads the weights: the longest counts for memory. */
 static job_price price_of(const wanted *w, const asc_model_info *m) {
     size_t longest = 0;
     for (size_t i = 0; i < w->n; i++) longest = w->v[i].n > longest ? w->v[i].n : longest;
     const size_t row = (size_t)(m->d_model * 16 + m->d_ff * 4) + (size_t)m->n_heads * longest * 2;
-    return (job_price){.seconds = 0.02 + 2.0 * (double)m->n_params_blocks * (double)w->n_tokens / 5e10,
+    return (job_price){.seconds = 0.02 + 2.0 * (double)m->n_params_blocks * (double)w->n_tokens / 5e10 +
+                                  (double)m->file_bytes / 1e10 * (double)w->n,
                        .bytes = row * longest * sizeof(float) + w->n * 64,
                        .tokens = longest};
 }

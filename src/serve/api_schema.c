@@ -122,10 +122,11 @@ static void messages_list(asc_text *t, bool parts_only_text) {
 static void any_of_prompts(asc_text *t, const api_field *f, int64_t n_vocab) {
     const bool several = f->type == API_INPUTS;
     const int64_t most = several ? (int64_t)f->most : 1;
+    const int64_t least = several ? 0 : 1; /* an encoder reads an empty text as its special tokens */
     asc_text_array(t, "anyOf");
-    text(t, NULL, 1, 0);
+    text(t, NULL, least, 0);
     list_begin(t, NULL, 1, most);
-    text(t, "items", 1, 0);
+    text(t, "items", least, 0);
     asc_text_end(t);
     ids(t, NULL, 1, n_vocab);
     list_begin(t, NULL, 1, most);
