@@ -194,6 +194,10 @@ typedef struct asc_generate_options {
     size_t n_top; /* of asc_generated.top, at most ASC_MAX_TOP */
     asc_on_generated on_generated;
     asc_finish *out_finish; /* why the text ended; NULL = not wanted */
+    /* The prompt's keys stay with the model (at most 128 MiB), and the next call that also says so runs only
+     * what its prompt does not have in common with this one: turns of a conversation. Rounds otherwise than a
+     * call that does not say so, but the same whatever was asked before. */
+    bool keep_prompt;
 } asc_generate_options;
 
 /* Continues ids. out_ids holds opts->max_tokens entries, *out_n is how many were written (an end token and

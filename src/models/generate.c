@@ -3,7 +3,7 @@
  */
 #include "exec.h"
 #include "hash.h"
-#include "kept_keys.h"
+#include "kept_prompt.h"
 #include "model.h"
 #include "profile.h"
 #include "sampler.h"
@@ -15,14 +15,16 @@ typedef struct gen {
     asc_model *m;
     const asc_generate_options *o;
     asc_kept_keys kept;
+    size_t n_prompt; /* tokens of the prompt whose keys are for the next call */
     asc_sampler sampler;
     asc_stop_text text;
     float *logits;
     asc_token_logprob top[ASC_MAX_TOP];
 } gen;
 
-/* Runs t tokens after the kept ones; leaves the logits of the last one, and keeps them too. */
-static asc_status step(gen *g, const int32_t *ids, int64_t t) {
+/* Runs t tokens after the kept ones; leaves the logits of the last one, and keeps them too. steady: as a
+ * prompt of which any part may be kept. */
+static asc_status step(gen *g, const int32_t *ids, int64_t t, bool steady) {
     asc_model *m = g->m;
     asc_ctx *ctx = m->ctx;
     asc_decoder *d = &m->decoder;
@@ -33,11 +35,14 @@ static asc_status step(gen *g, const int32_t *ids, int64_t t) {
     if (all == NULL) st = ASC_RESOURCE_EXHAUSTED;
     if (st != ASC_OK) goto done;
     asc_scope_begin(ctx);
+    const bool many = steady && asc_set_many_rows(ctx, true);
     asc_decoder_run run = {.x = asc_decoder_embed(d, ids, 1, t), .tail = 1};
-    if (!asc_tensor_poisoned(run.x)) asc_kept_keys_attend(&g->kept, &run);
+    if (!asc_tensor_poisoned(run.x) && steady) st = asc_kept_keys_attend_many(&g->kept, &run);
+    if (!asc_tensor_poisoned(run.x) && !steady) asc_kept_keys_attend(&g->kept, &run);
     asc_tensor *y = asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
+    if (steady) asc_set_many_rows(ctx, many);
     all[0] = y;
-    if (!asc_tensor_poisoned(y)) {
+    if (st == ASC_OK && !asc_tensor_poisoned(y)) {
         for (int64_t l = 0; l < n_layers; l++) {
             all[1 + 2 * l] = g->kept.now[l].k;
             all[2 + 2 * l] = g->kept.now[l].v;
@@ -57,13 +62,14 @@ done:
  * (longrope): then all of it is computed anew, as a run without kept keys would. */
 static asc_status next_step(gen *g, const int32_t *ids, size_t n, const int32_t *new_ids, size_t n_new) {
     if (asc_decoder_same_lengths(&g->m->decoder, g->kept.n, g->kept.n + 1))
-        return step(g, &new_ids[n_new - 1], 1);
+        return step(g, &new_ids[n_new - 1], 1, false);
     int32_t *all = asc_calloc(g->m->ctx, ASC_MEM_GENERAL, n + n_new, sizeof *all);
     if (all == NULL) return ASC_RESOURCE_EXHAUSTED;
     memcpy(all, ids, n * sizeof *all);
     memcpy(all + n, new_ids, n_new * sizeof *all);
-    asc_kept_keys_clear(&g->kept);
-    asc_status st = step(g, all, (int64_t)(n + n_new));
+    asc_kept_keys_cut(&g->kept, 0);
+    g->n_prompt = 0;
+    asc_status st = step(g, all, (int64_t)(n + n_new), false);
     asc_free(g->m->ctx, all);
     return st;
 }
@@ -107,7 +113,9 @@ static asc_status tell(gen *g, int32_t id, bool last, asc_finish *out) {
 static asc_status loop(gen *g, const int32_t *ids, size_t n, int32_t *out_ids, size_t *out_n,
                        asc_finish *why) {
     asc_model *m = g->m;
-    asc_status st = step(g, ids, (int64_t)n);
+    const size_t kept = (size_t)g->kept.n;
+    asc_status st = step(g, ids + kept, (int64_t)(n - kept), g->o->keep_prompt);
+    if (st == ASC_OK && g->o->keep_prompt) g->n_prompt = n;
     for (size_t i = 0; st == ASC_OK && i < g->o->max_tokens; i++) {
         const int32_t id = asc_sampler_next(&g->sampler, g->logits, i);
         const bool last = i + 1 == g->o->max_tokens || g->kept.n >= m->decoder.cfg.context;
@@ -147,11 +155,13 @@ asc_status asc_generate(asc_model *m, const int32_t *ids, size_t n, const asc_ge
     if (o.out_finish != NULL) *o.out_finish = ASC_FINISH_NONE;
     ASC_TRY(asc_stop_text_init(ctx, o.stop, o.n_stop, &g.text));
     ASC_TRY(asc_sampler_init(ctx, &o, m->decoder.cfg.n_vocab, ids, n, &g.sampler));
-    ASC_TRY(asc_kept_keys_init(&m->decoder, &g.kept));
+    if (!o.keep_prompt || !asc_model_take_prompt(m, ids, n, &g.kept))
+        ASC_TRY(asc_kept_keys_init(&m->decoder, &g.kept));
     g.logits = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)m->decoder.cfg.n_vocab, sizeof *g.logits);
     if (g.logits == NULL) st = ASC_RESOURCE_EXHAUSTED;
     if (st == ASC_OK && o.max_tokens > 0) st = loop(&g, ids, n, out_ids, out_n, &why);
     if (o.out_finish != NULL) *o.out_finish = o.max_tokens == 0 ? ASC_FINISH_LENGTH : why;
+    if (g.n_prompt > 0) asc_model_keep_prompt(m, ids, g.n_prompt, &g.kept);
 done:
     asc_kept_keys_deinit(&g.kept);
     asc_sampler_deinit(&g.sampler);

@@ -27,13 +27,21 @@ void asc_kept_keys_deinit(asc_kept_keys *s) {
     *s = (asc_kept_keys){0};
 }
 
-void asc_kept_keys_clear(asc_kept_keys *s) { s->n = 0; }
+void asc_kept_keys_cut(asc_kept_keys *s, int64_t n) {
+    if (n < s->n) s->n = n;
+}
+
+size_t asc_kept_keys_bytes(const asc_kept_keys *s) {
+    const asc_decoder_config *c = &s->d->cfg;
+    return (size_t)s->room * (size_t)(2 * c->n_layers * c->n_kv * c->head_dim) * sizeof(float);
+}
 
 /* A token sees itself, the last key, and the chain of those kept. */
 static asc_tensor *attend(void *self, int64_t layer, asc_tensor *q, asc_tensor *k, asc_tensor *v) {
     asc_kept_keys *s = self;
     const asc_decoder_config *c = &s->d->cfg;
-    asc_tensor *in[] = {q, k, v, s->parent, s->key_positions, s->store[layer].k, s->store[layer].v};
+    const asc_kv past = s->n > 0 ? s->store[layer] : (asc_kv){0};
+    asc_tensor *in[] = {q, k, v, s->parent, s->key_positions, past.k, past.v};
     s->now[layer] = (asc_kv){.k = k, .v = v};
     return asc_sdpa_tree(s->d->ctx, in, c->attn_scale, c->plan[layer].window, c->attn_cap);
 }
@@ -54,6 +62,26 @@ void asc_kept_keys_attend(asc_kept_keys *s, asc_decoder_run *run) {
     run->positions = asc_from_i32(ctx, ASC_SHAPE(1), &at);
     run->attend = attend;
     run->attend_self = s;
+}
+
+asc_status asc_kept_keys_attend_many(asc_kept_keys *s, asc_decoder_run *run) {
+    asc_ctx *ctx = s->d->ctx;
+    const int64_t t = run->x->shape.dims[1], past = s->n > 0 ? s->room : 0, all = past + t;
+    int32_t *ints = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)all * 2, sizeof *ints), *before = ints + all;
+    if (ints == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (int64_t i = 0; i < all; i++) {
+        ints[i] = (int32_t)(i < past ? i : s->n + i - past);
+        before[i] = (int32_t)(i == past ? s->n - 1 : i - 1);
+    }
+    run->pos = s->n;
+    run->whole = s->n + t;
+    s->parent = asc_from_i32(ctx, ASC_SHAPE(all), before);
+    s->key_positions = asc_from_i32(ctx, ASC_SHAPE(all), ints);
+    run->positions = asc_from_i32(ctx, ASC_SHAPE(t), ints + past);
+    run->attend = attend;
+    run->attend_self = s;
+    asc_free(ctx, ints);
+    return ASC_OK;
 }
 
 /* Room for so many rows in each store; what they hold stays. */

@@ -19,13 +19,19 @@ typedef struct asc_kept_keys {
 /* Empty. RESOURCE_EXHAUSTED. End with asc_kept_keys_deinit in any case. */
 ASC_MUST_USE asc_status asc_kept_keys_init(asc_decoder *d, asc_kept_keys *out);
 void asc_kept_keys_deinit(asc_kept_keys *s);
-/* Forgets all tokens; the room stays. */
-void asc_kept_keys_clear(asc_kept_keys *s);
+/* Forgets all tokens but the first n; the room stays. */
+void asc_kept_keys_cut(asc_kept_keys *s, int64_t n);
+/* Bytes of the stores. */
+size_t asc_kept_keys_bytes(const asc_kept_keys *s);
 
 /* Fills in how `run` attends: one token behind the n > 0 that are kept, or any number when none are. To be
  * called in the scope in which the run is recorded. Afterwards s->now holds the layers' new keys and values,
  * which are to be computed with the run and then kept. */
 void asc_kept_keys_attend(asc_kept_keys *s, asc_decoder_run *run);
+/* The same for any number of tokens behind any number, so that what they give does not depend on how many are
+ * kept: with kernels for many rows (asc_set_many_rows) the bits are those of one run of all of them this way.
+ * RESOURCE_EXHAUSTED. */
+ASC_MUST_USE asc_status asc_kept_keys_attend_many(asc_kept_keys *s, asc_decoder_run *run);
 /* Appends what s->now holds, computed, of t tokens. RESOURCE_EXHAUSTED. Inside a scope. */
 ASC_MUST_USE asc_status asc_kept_keys_append(asc_kept_keys *s, int64_t t);
 

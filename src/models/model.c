@@ -6,6 +6,7 @@
 #include "gguf_vocab.h"
 #include "hf_folder.h"
 #include "hf_model.h"
+#include "kept_prompt.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -123,6 +124,7 @@ void asc_model_close(asc_model *m) {
     if (m == NULL) return;
     asc_ctx *ctx = m->ctx;
     asc_capture_forget(ctx, m);
+    asc_model_forget_prompt(m);
     asc_tokenizer_destroy(m->tokenizer);
     asc_decoder_unload(&m->decoder);
     if (m->encoder != NULL) asc_encoder_unload(m->encoder);

@@ -26,6 +26,7 @@ struct asc_model {
     asc_model_info info;
     asc_view chat_template; /* {NULL, 0} = none; lies in the file, or in owned_template */
     char *owned_template;
+    struct asc_kept_prompt *kept; /* the last prompt's keys (kept_prompt.h); NULL = none */
     char *path, *name;
     char sha256[65]; /* "" until asked for */
 };

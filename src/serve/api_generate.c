@@ -118,6 +118,7 @@ bool api_answer_options(api_answer *a, serve_fault *fault) {
                                   .presence_penalty = api_number(b, "presence_penalty", 0.0),
                                   .frequency_penalty = api_number(b, "frequency_penalty", 0.0),
                                   .ignore_eos = api_flag(b, "ignore_eos", false),
+                                  .keep_prompt = true, /* of a conversation only what is new is run */
                                   .seed = (uint64_t)api_whole(b, "seed", 0)};
     /* The smallest share that leaves anything is the likeliest token; the library takes 0 for no filter. */
     if (a->o.top_p == 0.0) a->o.top_p = 1e-12;

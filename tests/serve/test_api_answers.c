@@ -64,6 +64,7 @@ static asc_finish directly(const char *path, const char *prompt, const char *use
     *t = (told){.n = 0};
     *n_prompt = n;
     o.struct_size = sizeof o;
+    o.keep_prompt = true; /* as the server asks; the bits do not depend on what it was asked before */
     o.max_tokens = o.max_tokens > 0 ? o.max_tokens : NEW;
     o.on_generated = hear;
     o.self = t;
