@@ -6,18 +6,20 @@
 
 # %%
 import sys
+from typing import Any
 
 import numpy as np
 
 import ascribe
 from ascribe.captum.attr import GuidedGradCam, IntegratedGradients, LayerGradCam, Occlusion
+from ascribe.nets import Frame, Tensor
 
 arguments = [a for a in sys.argv[1:] if not a.startswith("-")] if __name__ == "__main__" else []
 page = arguments[0] if arguments else "image.html"
 
 
 # %%
-def forward(f, picture):
+def forward(f: Frame, picture: Tensor) -> Tensor:
     found = f.relu("found", f.conv("template", picture))  # a square on a darker ground
     pooled = f.max_pool("where", found, 3)
     return f.linear("score", pooled.flatten(1))
@@ -54,11 +56,12 @@ for name, scores in maps.items():
     share = np.abs(scores[0, 0][square]).sum() / np.abs(scores).sum()
     print(f"{name:>20}: {share:.0%} of the score lies on the square ({square.mean():.0%} of the picture)")
 coarse = LayerGradCam(net, "found").attribute(picture, target=0)
-print(f"{'LayerGradCam':>20}: {coarse.shape[2]} x {coarse.shape[3]}, strongest at {np.unravel_index(coarse[0, 0].argmax(), coarse.shape[2:])}")
+row, column = divmod(int(coarse[0, 0].argmax()), coarse.shape[3])
+print(f"{'LayerGradCam':>20}: {coarse.shape[2]} x {coarse.shape[3]}, strongest at row {row}, column {column}")
 
 
 # %%
-def draw(scores, columns=24):
+def draw(scores: Any) -> str:
     """The map in characters."""
     strength = np.abs(scores[0, 0]) / np.abs(scores).max()
     return "\n".join("".join(" .:-=+*#%@"[min(9, int(v * 10))] for v in row) for row in strength)

@@ -10,6 +10,7 @@ import numpy as np
 
 import ascribe
 from ascribe.captum.attr import DeepLift, FeaturePermutation, IntegratedGradients, ShapleyValues
+from ascribe.nets import Frame, Tensor
 
 arguments = [a for a in sys.argv[1:] if not a.startswith("-")] if __name__ == "__main__" else []
 page = arguments[0] if arguments else "table.html"
@@ -41,7 +42,7 @@ print("accuracy", np.mean((np.maximum(z @ w1 + b1, 0) @ w2 + b2 > 0) == y).round
 
 
 # %%
-def forward(f, row):
+def forward(f: Frame, row: Tensor) -> Tensor:
     return f.linear("out", f.relu("hidden", f.linear("in", (row - f.constant(mean)) / f.constant(spread))))
 
 

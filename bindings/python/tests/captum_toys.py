@@ -216,7 +216,9 @@ class Weights:
                     self.first.setdefault(one["model"], one["state"])
 
     def of(self, model, key=None):
-        return self.by_key.get(key) if key and key != "none" else self.first.get(model)
+        if key == "none":
+            return None
+        return self.by_key.get(key) if key else self.first.get(model)
 
 
 def toy(model, state, multi_input_module=False):

@@ -38,6 +38,11 @@ class Given:
         return self.arrays[: self.n]
 
     @property
+    def live(self) -> list[int]:
+        """Inputs that have elements; others have empty scores."""
+        return [i for i in range(self.n) if self.arrays[i].size]
+
+    @property
     def examples(self) -> int:
         return self.arrays[0].shape[0] if self.arrays[0].ndim > 0 else 1
 
@@ -51,7 +56,8 @@ def bind(model: Model, inputs: Any, additional_forward_args: Any) -> Given:
 
 
 def base_request(g: Given, method: str) -> Request:
-    fixed = [i >= g.n for i in range(len(g.arrays))]
+    live = set(g.live)
+    fixed = [i not in live for i in range(len(g.arrays))]
     batch = any(p.batch for p in g.net.inputs)
     return {"method": method, "inputs": g.arrays, "fixed": fixed, "no_batch": not batch}
 
@@ -105,6 +111,8 @@ def _one_baseline(b: Any, a: Array, what: str, rows: bool) -> Array | None:
         return v.astype(np.float64)
     if v.dtype == np.bool_:
         v = v.astype(np.uint8)
+    if v.ndim < a.ndim:
+        v = v.reshape((1,) * (a.ndim - v.ndim) + v.shape)
     if v.ndim != a.ndim:
         raise ArgumentError(f"{what}: shape {v.shape} for an input of shape {a.shape}")
     first = v.shape[0]
@@ -149,6 +157,12 @@ def masks_of(masks: Any, n: int, what: str = "feature_mask") -> list[Array] | No
             raise ArgumentError(f"{what}: whole numbers are wanted, not {a.dtype}")
         out.append(a.astype(np.int64))
     return out
+
+
+def input_masks(g: Given, masks: Any) -> list[Array] | None:
+    """Those of the inputs that have elements."""
+    all_ = masks_of(masks, g.n)
+    return None if all_ is None else [all_[i] for i in g.live]
 
 
 # ---- units of a layer
@@ -268,7 +282,7 @@ def scores_of(plan: Plan, raw: dict[str, Any]) -> Scores:
     for note in raw["notes"]:
         log.info("%s: %s", raw["method"], note)
     outputs = int(raw["n_outputs"])
-    like = g.inputs
+    like = g.inputs if plan.layers is not None else [g.inputs[i] for i in g.live]
     arrays = []
     for i, (_, shape, data, _error) in enumerate(raw["scores"]):
         a = np.frombuffer(data, np.float64).reshape(shape)
@@ -278,6 +292,10 @@ def scores_of(plan: Plan, raw: dict[str, Any]) -> Scores:
         if plan.layers is None and i < len(like) and outputs == 1 and a.size == source.size:
             a = a.reshape(source.shape)
         arrays.append(a.astype(result_type(source)))
+    if plan.layers is None:
+        for i, a in enumerate(g.inputs):
+            if not a.size:
+                arrays.insert(i, np.zeros(a.shape, np.float32))
     delta = raw["delta"]
     d = None if delta is None else np.frombuffer(delta, np.float64).astype(result_type(like[0]))
     return Scores(arrays, d, raw)

@@ -12,7 +12,7 @@ import numpy as np
 from ... import _ascribe
 from ..._progress import watched
 from .._arrays import Array, ArgumentError, to_numpy
-from .._call import Given, Plan, baselines_of, give_back, masks_of, next_seed, run, scores_of
+from .._call import Given, Plan, baselines_of, give_back, input_masks, next_seed, run, scores_of
 from ._base import PerturbationAttribution
 from ._gradient import samples_of
 from ._perturbation import copies_of
@@ -106,7 +106,7 @@ class _Fitted(PerturbationAttribution):
         show_progress: bool,
     ) -> Plan:
         g, q = self._start(inputs, target, additional_forward_args)
-        q.update(baselines=baselines_of(g, baselines, True), masks=masks_of(feature_mask, g.n))
+        q.update(baselines=baselines_of(g, baselines, True), masks=input_masks(g, feature_mask))
         q.update(samples=samples_of(n_samples), seed=next_seed())
         q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
         return Plan(g, q, single=False, progress=show_progress)
@@ -122,7 +122,7 @@ def _ids(g: Given, masks: list[Array] | None) -> tuple[list[Array], int]:
     """Feature of every element, numbered from 0, and how many there are."""
     if masks is None:
         out, at = [], 0
-        for a in g.inputs:
+        for a in (g.inputs[i] for i in g.live):
             n = int(np.prod(a.shape[1:], dtype=np.int64))
             out.append(np.arange(at, at + n).reshape(1, *a.shape[1:]))
             at += n
@@ -134,6 +134,7 @@ def _ids(g: Given, masks: list[Array] | None) -> tuple[list[Array], int]:
 def by_feature(g: Given, arrays: list[Array], masks: list[Array] | None) -> Array:
     """One number per feature: that of the first of its elements."""
     ids, n = _ids(g, masks)
+    arrays = [a for a in arrays if a.size]
     rows = max(a.shape[0] for a in arrays)
     out = np.zeros((rows, n), arrays[0].dtype)
     for a, m in zip(arrays, ids, strict=True):
@@ -319,7 +320,7 @@ class LimeBase(PerturbationAttribution):
         q.update(samples=samples_of(n_samples), seed=next_seed(), rows_per_pass=copies_of(g, perturbations_per_eval))
         calls = _Calls(self, g, kwargs)
         how: dict[str, Any] = {
-            "sizes": [int(np.prod(a.shape[1:], dtype=np.int64)) for a in g.inputs],
+            "sizes": [int(np.prod(g.inputs[i].shape[1:], dtype=np.int64)) for i in g.live],
             "in_features": self.perturb_interpretable_space,
             "n_features": calls.n_features,
             "perturb": calls.perturb,
@@ -351,15 +352,19 @@ class _Calls:
         self.ahead: Any = None
         n = kwargs.get("num_interp_features")
         if n is None:
-            probe = self._inputs_of([a[:1].astype(np.float64).reshape(-1) for a in g.inputs])
+            probe = self._inputs_of([g.inputs[i][:1].astype(np.float64).reshape(-1) for i in g.live])
             if base.to_interp_rep_transform is None:
                 raise ArgumentError("num_interp_features: how many features there are, as a keyword")
             n = to_numpy(base.to_interp_rep_transform(probe, probe, **kwargs)).size
         self.n_features = int(n)
 
     def _inputs_of(self, flat: Any) -> Any:
-        shaped = []
-        for v, a in zip(flat, self.g.inputs, strict=True):
+        shaped, rows = [], iter(flat)
+        for a in self.g.inputs:
+            if not a.size:
+                shaped.append(self.g.kind.wrap(a))
+                continue
+            v = next(rows)
             row = np.array(np.frombuffer(v, np.float64) if not isinstance(v, np.ndarray) else v)
             shaped.append(self.g.kind.wrap(row.reshape(1, *a.shape[1:]).astype(a.dtype)))
         return tuple(shaped) if self.g.several else shaped[0]
@@ -368,7 +373,7 @@ class _Calls:
         return self.g.kind.wrap(np.array(np.frombuffer(z, np.float64)).reshape(1, -1).astype(np.float32))
 
     def _write(self, values: Any, to: Any) -> None:
-        each = values if isinstance(values, tuple) else (values,)
+        each = [v for v in (values if isinstance(values, tuple) else (values,)) if to_numpy(v).size]
         for v, t in zip(each, to, strict=True):
             np.frombuffer(t, np.float64)[:] = to_numpy(v).astype(np.float64).reshape(-1)
 

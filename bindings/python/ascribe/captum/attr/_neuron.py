@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._arrays import ArgumentError
-from .._call import Plan, baselines_of, finish, masks_of, next_seed, target_of, unit_of
+from .._call import Plan, baselines_of, finish, input_masks, next_seed, target_of, unit_of
 from ._base import NeuronAttribution, check_grad_kwargs, rows_of, rule_of, steps_of
 from ._gradient import _custom, _full_baselines, samples_of, stdevs_of
 from ._perturbation import copies_of
@@ -202,7 +202,7 @@ class NeuronFeatureAblation(_Neuron):
     ) -> Any:
         plan = self._start_unit(inputs, neuron_selector, additional_forward_args, attribute_to_neuron_input)
         g, q = plan.given, plan.request
-        q.update(baselines=baselines_of(g, baselines), masks=masks_of(feature_mask, g.n))
+        q.update(baselines=baselines_of(g, baselines), masks=input_masks(g, feature_mask))
         q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
         return finish(plan)
 

@@ -6,7 +6,7 @@ import numbers
 from typing import Any
 
 from .._arrays import ArgumentError
-from .._call import Given, Plan, baselines_of, finish, masks_of, next_seed
+from .._call import Given, Plan, baselines_of, finish, input_masks, next_seed
 from ._base import PerturbationAttribution
 from ._gradient import samples_of
 
@@ -36,7 +36,7 @@ class FeatureAblation(PerturbationAttribution):
     ) -> Plan:
         _refuse(kwargs)
         g, q = self._start(inputs, target, additional_forward_args)
-        q.update(baselines=baselines_of(g, baselines), masks=masks_of(feature_mask, g.n))
+        q.update(baselines=baselines_of(g, baselines), masks=input_masks(g, feature_mask))
         q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
         return Plan(g, q, flatten=True, progress=show_progress)
 
@@ -94,7 +94,7 @@ class FeaturePermutation(PerturbationAttribution):
     ) -> Plan:
         _refuse(kwargs)
         g, q = self._start(inputs, target, additional_forward_args)
-        q.update(masks=masks_of(feature_mask, g.n), rows_per_pass=copies_of(g, perturbations_per_eval))
+        q.update(masks=input_masks(g, feature_mask), rows_per_pass=copies_of(g, perturbations_per_eval))
         q["seed"] = next_seed()
         return Plan(g, q, flatten=True, progress=show_progress)
 
@@ -128,7 +128,8 @@ def _sizes(g: Given, value: Any, what: str, widths: list[int] | None) -> list[in
             raise ArgumentError(f"{what}: a tuple with one entry per input is wanted")
         each = list(value)
     else:
-        each = [value]
+        inside = isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], tuple)
+        each = [value[0] if inside else value]
     out: list[int] = []
     for i, (v, a) in enumerate(zip(each, g.inputs, strict=True)):
         n = a.ndim - 1
@@ -218,7 +219,7 @@ class ShapleyValueSampling(PerturbationAttribution):
         show_progress: bool = False,
     ) -> Plan:
         g, q = self._start(inputs, target, additional_forward_args)
-        q.update(baselines=baselines_of(g, baselines, True), masks=masks_of(feature_mask, g.n))
+        q.update(baselines=baselines_of(g, baselines, True), masks=input_masks(g, feature_mask))
         q.update(samples=samples_of(n_samples), seed=next_seed())
         q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
         return Plan(g, q, progress=show_progress)
@@ -264,7 +265,7 @@ class ShapleyValues(PerturbationAttribution):
         show_progress: bool = False,
     ) -> Plan:
         g, q = self._start(inputs, target, additional_forward_args)
-        q.update(baselines=baselines_of(g, baselines, True), masks=masks_of(feature_mask, g.n))
+        q.update(baselines=baselines_of(g, baselines, True), masks=input_masks(g, feature_mask))
         q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
         return Plan(g, q, progress=show_progress)
 
