@@ -73,7 +73,8 @@ NOTES = {
             "get_exp_kernel_similarity_function; no `perturb_func` (LimeBase takes one)",
     "LimeBase": "functions get arrays with a batch of one; surrogates as Lime, or any object with fit and representation",
     "ShapleyValues": "at most 20 features",
-    "LayerDeepLift": "`custom_attribution_func` without delta",
+    "LayerDeepLift": "`custom_attribution_func` without delta; at the input of an activation Captum leaves out its rule (its delta "
+                     "is not 0), here it counts",
     "NeuronConductance": "the trapezoid by default, whose weights add up to (n-1)/n, as in Captum",
     "LLMAttribution": "`skip_tokens`; no `_inspect_forward`; results are numpy and hold ascribe's own as `result`",
     "LLMGradientAttribution": "one pass for all tokens of the answer; the layer is `\"embed\"` or a site",
