@@ -63,7 +63,7 @@ static bool take_in(seat *s, double seconds) {
 
 /* Waits until `words` came, and forgets everything up to their end. */
 static void see(seat *s, const char *words) {
-    double end = now() + 20;
+    double end = now() + 60;
     for (;;) {
         const char *at = s->n > 0 ? memmem(s->text, s->n, words, strlen(words)) : NULL;
         if (at != NULL) {
@@ -72,7 +72,7 @@ static void see(seat *s, const char *words) {
             s->n -= used;
             return;
         }
-        if (now() > end || (!take_in(s, 1) && now() > end - 10 && kill(s->pid, 0) != 0))
+        if (now() > end || (!take_in(s, 1) && now() > end - 50 && kill(s->pid, 0) != 0))
             fail_msg("never saw '%s'; the terminal says: %.*s", words, (int)s->n, s->n > 0 ? s->text : "");
     }
 }
@@ -97,7 +97,7 @@ static void check_restored(seat *s) {
 /* The shell ends by itself with this code (128 + n: signal n). */
 static void leaves(seat *s, int code) {
     int st = 0;
-    double end = now() + 20;
+    double end = now() + 60;
     while (waitpid(s->pid, &st, WNOHANG) == 0) {
         take_in(s, 0.05);
         if (now() > end) {
