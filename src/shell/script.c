@@ -65,6 +65,8 @@ static bool from_keys(const shell *s, const turn *t, asc_text *out, const json_t
     json_object_foreach(t->asked, name, v) {
         const asc_question_key *k = key_of(name, s->kind);
         const json_t *words = json_object_get(from, name);
+        if (shell_setting(s, name) != v)
+            words = NULL; /* set anew since: these files are another question's */
         if (k == NULL || k->option[0] == '\0') return false;
         if (words != NULL) {
             for (size_t i = 0; i < json_array_size(words); i++) {

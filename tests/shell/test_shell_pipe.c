@@ -276,6 +276,32 @@ static void test_files_of_keys(void **state) {
                    "$A shell $M");
 }
 
+/* Two inputs, one after the other; files that were set anew since belong to another question. */
+static void test_two_inputs(void **state) {
+    program *p = *state;
+    static const char net[] =
+        "M=$Z/../../onnx/node/test_matmul_2d/model.onnx; mkdir -p bin; ln -sf $A bin/ascribe; printf "
+        "'p,q,r,s\\n1,2,3,4\\n5,6,7,8\\n0,1,0,2\\n' >a.csv; printf "
+        "'p,q,r\\n1,2,3\\n4,5,6\\n7,8,9\\n1,0,1\\n' >b.csv; ";
+    char command[2000];
+    snprintf(command, sizeof command,
+             "%sprintf ':method saliency\\n:set no_batch on\\n:input a=a.csv\\n:input b=b.csv\\n:save "
+             "a.json\\n:save a.sh\\n' | $A "
+             "shell $M --quiet >o && PATH=$PWD/bin:$PATH ./a.sh --quiet --json b.json && for i in a b; do "
+             "grep -o '\"data\": "
+             "*.[^]]*' $i.json >$i; test -s $i; done && cmp a b",
+             net);
+    program_expect(p, 0, NULL, command);
+    snprintf(command, sizeof command, "%sprintf ':input 1\\n' | $A shell $M", net);
+    program_expect(p, 1, "2 inputs: write NAME=FILE", command);
+    snprintf(command, sizeof command,
+             "%sprintf ':set no_batch on\\n:method saliency\\n:input a=a.csv\\n:input b=b.csv\\n:set input "
+             "{\"a\": 1, \"b\": "
+             "2}\\n:save a.sh\\n' | $A shell $M",
+             net);
+    program_expect(p, 1, "line ", command);
+}
+
 static void test_encoders(void **state) {
     program *p = *state;
     program_expect(p, 0, NULL,
@@ -297,6 +323,7 @@ int main(void) {
                                        cmocka_unit_test(test_files_and_quiet),
                                        cmocka_unit_test(test_conversation),
                                        cmocka_unit_test(test_nets),
+                                       cmocka_unit_test(test_two_inputs),
                                        cmocka_unit_test(test_files_of_keys),
                                        cmocka_unit_test(test_encoders)};
     return cmocka_run_group_tests(tests, program_setup, program_teardown);
