@@ -133,7 +133,9 @@ static asc_status generate(api_answer *a, asc_finish *why) {
     free(out);
     if (a->told.failed || a->prompt_told.failed)
         return job_fail(a->j, 503, "out_of_memory", NULL, "not enough memory for the answer", NULL);
-    return st;
+    /* `hear` ends an answer whose job is to stop: half of one is no answer, and the worker knows what to say
+     */
+    return st == ASC_OK && *why == ASC_FINISH_CALLER ? ASC_CANCELLED : st;
 }
 
 asc_status api_answer_run(job *j, const job_place *at, void *self) {

@@ -25,6 +25,23 @@ static bool read_options(api_answer *a, size_t *asked, serve_fault *fault) {
     return api_answer_options(a, fault);
 }
 
+/* Of messages what templates read: a name, or keys that a client sends along as null, are left out. Then also
+ * the attribution's question has them this way. */
+static bool plain_messages(api_body *b, serve_fault *fault) {
+    json_t *from = api_get(b, "messages"), *to = json_array();
+    bool ok = to != NULL;
+    for (size_t i = 0; ok && i < json_array_size(from); i++) {
+        json_t *m = json_array_get(from, i), *k = json_object();
+        ok = k != NULL && json_object_set(k, "role", json_object_get(m, "role")) == 0 &&
+             json_object_set(k, "content", json_object_get(m, "content")) == 0;
+        if (ok) ok = json_array_append(to, k) == 0;
+        json_decref(k);
+    }
+    if (ok) ok = json_object_set(b->root, "messages", to) == 0;
+    json_decref(to);
+    return ok || api_no_memory(fault);
+}
+
 /* The tokens of the conversation, by the model's own template. */
 static bool read_prompt(api_answer *a, serve_bench *b, serve_fault *fault) {
     asc_messages m = {0};
@@ -60,7 +77,8 @@ void api_chat(exchange *x) {
         a->created = (int64_t)time(NULL);
         api_model_id(s, a->model);
         ok = api_body_read(API_CHAT, exchange_body(x), &a->body, &fault) &&
-             api_check_model(s, &a->body, &fault) && read_options(a, &asked, &fault);
+             api_check_model(s, &a->body, &fault) && plain_messages(&a->body, &fault) &&
+             read_options(a, &asked, &fault);
     }
     if (ok) {
         serve_bench *b = server_lock_bench(s);

@@ -169,11 +169,13 @@ static void chat_stream(void **state) {
     told t;
     size_t n;
     directly(f->path, NULL, "tell me", (asc_generate_options){.n_top = 3, .ignore_eos = true}, true, &t, &n);
-    reply r = api_call(f->s, "POST", "/v1/chat/completions",
-                       "{\"messages\": [{\"role\": \"user\", \"content\": \"tell me\"}], \"temperature\": 0,"
-                       "\"max_tokens\": 12, \"logprobs\": true, \"top_logprobs\": 3, \"ignore_eos\": true,"
-                       "\"stream\": true, \"stream_options\": {\"include_usage\": true},"
-                       "\"attribution\": {\"method\": \"saliency\"}}");
+    reply r = api_call(
+        f->s, "POST", "/v1/chat/completions",
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"tell me\", \"name\": \"me\", \"audio\": null}],"
+        "\"temperature\": 0,"
+        "\"max_tokens\": 12, \"logprobs\": true, \"top_logprobs\": 3, \"ignore_eos\": true,"
+        "\"stream\": true, \"stream_options\": {\"include_usage\": true},"
+        "\"attribution\": {\"method\": \"saliency\"}}");
     stream s = {.tokens = json_array()};
     assert_int_equal(r.status, 200);
     assert_string_equal(reply_header(&r, "Content-Type"), "text/event-stream");
