@@ -52,6 +52,19 @@ ASC_API const char *asc_net_site(const asc_net *net, size_t i);
 ASC_API ASC_MUST_USE asc_status asc_net_run(asc_net *net, const asc_array *inputs, size_t n_inputs,
                                             const char *const *names, size_t n, asc_array *out);
 
+/* Puts values in the place of a site's own, for the rest of a run. */
+typedef struct asc_value_patch {
+    const char *site;
+    asc_array values; /* of the site's shape in this run; floats where it has floats */
+} asc_value_patch;
+
+/* asc_net_run with values replaced; a later patch of a site wins. What is read at a replaced site is what was
+ * put there. Errors also: INVALID_ARGUMENT (another shape: both are named), FAILED_PRECONDITION (this run
+ * does not come to the site). */
+ASC_API ASC_MUST_USE asc_status asc_net_run_patched(asc_net *net, const asc_array *inputs, size_t n_inputs,
+                                                    const asc_value_patch *patches, size_t n_patches,
+                                                    const char *const *names, size_t n, asc_array *out);
+
 /* ---- nets written in C
  * -------------------------------------------------------------------------------------- */
 
