@@ -17,12 +17,14 @@ try:
     from . import _ascribe
 except ImportError as _e:
     raise ImportError(f"the extension module of ascribe cannot be loaded: {_e}. Install the package (pip install "
-                      "./bindings/python), or set PYTHONPATH to what scripts/python-path.sh prints") from _e
+                      "./bindings/python), or set PYTHONPATH to what scripts/python-path.sh prints; shared libraries "
+                      "that are missing come with scripts/install-deps.sh, or inside a wheel made with bundle=1") from _e
 from ._errors import (Aborted, AlreadyExists, Cancelled, DataLoss, DeadlineExceeded, Error, FailedPrecondition,
                       Internal, InvalidArgument, NotFound, OutOfRange, PermissionDenied, ResourceExhausted,
                       Unavailable, Unimplemented, UnknownError)
 from ._load import keys, load, methods
 from ._models import Encoder, Model, Net, Patched, Port, Token, TokenLogprob
+from ._patch import PatchedNet
 from ._results import Comparison, Feature, NetResult, Price, PromptResult, Result
 
 __version__: str = _ascribe.version
@@ -30,7 +32,7 @@ __version__: str = _ascribe.version
 __all__ = [
     "Aborted", "AlreadyExists", "Cancelled", "Comparison", "DataLoss", "DeadlineExceeded", "Encoder", "Error",
     "FailedPrecondition", "Feature", "Internal", "InvalidArgument", "Model", "Net", "NetResult", "NotFound",
-    "OutOfRange", "Patched", "PermissionDenied", "Port", "Price", "PromptResult", "ResourceExhausted", "Result",
-    "Token", "TokenLogprob", "Unavailable", "Unimplemented", "UnknownError", "__version__", "keys", "load",
-    "methods"
+    "OutOfRange", "Patched", "PatchedNet", "PermissionDenied", "Port", "Price", "PromptResult",
+    "ResourceExhausted", "Result", "Token", "TokenLogprob", "Unavailable", "Unimplemented", "UnknownError",
+    "__version__", "keys", "load", "methods"
 ]

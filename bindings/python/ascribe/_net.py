@@ -1,18 +1,19 @@
 """Nets: functions of named arrays."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 
 from . import _ascribe
 from ._base import Loaded
-from ._errors import InvalidArgument
+from ._errors import FailedPrecondition, InvalidArgument
+from ._patch import PatchedNet
 from ._progress import Progress
 from ._question import Question, is_array
 from ._results import Comparison, NetResult, Price, view
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
     from typing import Unpack
 
     from ._keys import NetKeys
@@ -32,6 +33,7 @@ class Net(Loaded[NetResult]):
 
     def __init__(self, subject: _ascribe.Subject, path: str) -> None:
         super().__init__(subject, path)
+        self._patches: list[PatchedNet] = []
         self._known: dict[Any, bytes] = {}  # questions as JSON, by what was asked
 
     def _result(self, answer: _ascribe.Answer) -> NetResult:
@@ -52,7 +54,12 @@ class Net(Loaded[NetResult]):
         from .nets import build
         return build(inputs, forward, params, outputs=outputs, batch=batch)
 
+    def _unpatched(self) -> None:
+        if self._patches:
+            raise FailedPrecondition("explain() knows nothing of patch()", "leave the `with`")
+
     def _about(self, input: Any, keys: Mapping[str, Any]) -> Question:
+        self._unpatched()
         q = Question("net")
         q.put("input", input)
         q.put_all(keys)
@@ -65,7 +72,7 @@ class Net(Loaded[NetResult]):
         or a dict by the names of the inputs. progress: True, or a callable (what, done, total). Further keywords
         (method, target, baseline, ...): ascribe.keys("net").
         """
-        if type(input).__name__ != "ndarray" or progress:
+        if type(input).__name__ != "ndarray" or progress or self._patches:
             return self._ask(self._about(input, keys), progress)
         try:  # the same question as before about other numbers: quickly
             key = (*keys.items(), *map(type, keys.values()))
@@ -95,12 +102,22 @@ class Net(Loaded[NetResult]):
         """Outputs by name; with names, these outputs or inner values."""
         given = self._inputs(input)
         wanted = None if names is None else tuple(names)
-        out = self._subject.run_net(given, wanted)
+        with self._lock:
+            active = list(self._patches)
+        patches: tuple[tuple[str, Any], ...] = ()
+        for p in active:
+            patches = p.entries(given, patches)
+        out = self._subject.run_net(given, wanted, patches)
         return dict(zip(wanted or [p.name for p in self.outputs], (view(a) for a in out)))
 
     def activations(self, input: Any, sites: str | Sequence[str]) -> dict[str, NDArray[np.generic]]:
         """Inner values at sites (names, or patterns with * and ?)."""
         return self.run(input, self._sites_like(sites))
+
+    def patch(self, values: Mapping[str, ArrayLike | Callable[[NDArray[Any]], ArrayLike]]) -> PatchedNet:
+        """The net with other values at sites: an array of the site's shape in that run, or a function of the site's
+        own values. `with` holds for every thread that uses the net."""
+        return PatchedNet(self, values)
 
     def __call__(self, input: Any) -> NDArray[np.generic]:
         """The first output."""

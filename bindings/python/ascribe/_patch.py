@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from . import _ascribe
 from ._errors import InvalidArgument
+from ._question import is_array
 from ._results import view
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from ._base import Loaded
     from ._models import _Text
+    from ._net import Net
 
 Entry = tuple[str, Any, "Sequence[int] | None"]
 
@@ -37,19 +40,23 @@ def _rows(values: Any) -> Any:
     return a.reshape(1, -1) if a.ndim == 1 else a
 
 
+def _in_order(model: Loaded[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """By the order of the computation; unknown sites are named."""
+    order = {s: i for i, s in enumerate(model.sites())}
+    for site in values:
+        if site not in order:
+            from ._errors import NotFound
+            raise NotFound(f"the model has no site {site!r}", "model.sites() lists them")
+    return dict(sorted(values.items(), key=lambda kv: order[kv[0]]))
+
+
 class Patched:
     """A model with values put in place of some sites' own: what Model.patch gives. Works as a context, in which the
     model's own logits, activations, classify and embed are patched, or by itself: p(prompt), p.logits(prompt)."""
 
     def __init__(self, model: _Text, values: Mapping[str, Any]) -> None:
-        known = set(model.sites())
-        for site in values:
-            if site not in known:
-                from ._errors import NotFound
-                raise NotFound(f"the model has no site {site!r}", "model.sites() lists them")
         self._model = model
-        order = {s: i for i, s in enumerate(model.sites())}
-        self._values = dict(sorted(values.items(), key=lambda kv: order[kv[0]]))
+        self._values = _in_order(model, values)
 
     def entries(self, ids: Sequence[int], types: Sequence[int] | None, before: list[Entry]) -> list[Entry]:
         """The patches of one run; functions are asked, in the order of the computation, with what the patches
@@ -102,3 +109,47 @@ class Patched:
         if self._model.kind == "decoder":
             return self.logits(text, **kwargs)
         return self.classify(text, **kwargs) if self._model.info["n_classes"] else self.embed(text, **kwargs)
+
+
+class PatchedNet:
+    """A net with values put in place of some sites' own: what Net.patch gives. Works as a context, in which the
+    net's own run, activations and call are patched, or by itself: p(input), p.run(input), p.activations(input, sites)."""
+
+    def __init__(self, net: Net, values: Mapping[str, Any]) -> None:
+        self._net = net
+        self._values = _in_order(net, values)
+
+    def entries(self, inputs: tuple[Any, ...], before: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
+        """The patches of one run; functions are asked, in the order of the computation, with what the patches
+        before them leave there."""
+        import numpy
+        out = before
+        for site, given in self._values.items():
+            if callable(given):
+                (now, ) = self._net._subject.run_net(inputs, (site, ), out)
+                given = given(numpy.array(view(now)))
+            out = (*out, (site, given if is_array(given) else numpy.asarray(given)))
+        return out
+
+    def __enter__(self) -> PatchedNet:
+        with self._net._lock:
+            self._net._patches.append(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        with self._net._lock:
+            self._net._patches.remove(self)
+
+    def run(self, input: Any, names: Sequence[str] | None = None) -> dict[str, Any]:
+        with self._net._lock, self:
+            return dict(self._net.run(input, names))
+
+    def activations(self, input: Any, sites: str | Sequence[str]) -> dict[str, Any]:
+        with self._net._lock, self:
+            return dict(self._net.activations(input, sites))
+
+    def __call__(self, input: Any) -> Any:
+        """The first output."""
+        with self._net._lock, self:
+            return self._net(input)

@@ -67,6 +67,23 @@ PyObject *pyasc_array_take(pyasc_ctx *x, asc_array *take_a) {
     return (PyObject *)a;
 }
 
+PyObject *pyasc_array_list(pyasc_ctx *x, asc_array *take_v, size_t n, bool good) {
+    PyObject *list = good ? PyList_New(0) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (list == NULL) { /* keep the exception: only free */
+            asc_array *own = PyMem_Malloc(sizeof *own);
+            if (own != NULL) *own = take_v[i];
+            take_v[i] = (asc_array){0};
+            pyasc_dispose(x, free_array, own);
+            continue;
+        }
+        PyObject *a = pyasc_array_take(x, &take_v[i]);
+        if (a == NULL || PyList_Append(list, a) != 0) Py_CLEAR(list);
+        Py_XDECREF(a);
+    }
+    return list;
+}
+
 static void array_dealloc(PyObject *self) {
     pyasc_array *a = (pyasc_array *)self;
     if (a->own != NULL) pyasc_dispose(a->x, free_array, a->own);

@@ -83,21 +83,16 @@ static int take_run(run_args *r, PyObject *ids, PyObject *types, PyObject *read,
     return 0;
 }
 
-static PyObject *run_result(pyasc_subject *s, run_args *r) {
-    PyObject *list = PyList_New(0), *head = Py_NewRef(Py_None);
-    for (size_t i = 0; i < r->o.n_read; i++) { /* each is taken, also after a failure */
-        PyObject *a = pyasc_array_take(s->x, &r->values[i]);
-        if (a == NULL || (list != NULL && PyList_Append(list, a) != 0)) Py_CLEAR(list);
-        Py_XDECREF(a);
-    }
-    if (r->o.head != ASC_RUN_NOTHING) {
-        Py_DECREF(head);
-        head = pyasc_array_take(s->x, &r->head);
-    }
-    if (list != NULL && head != NULL) return Py_BuildValue("(NN)", list, head);
+static PyObject *run_result(pyasc_subject *s, run_args *r, asc_status st, bool good) {
+    const bool head = r->o.head != ASC_RUN_NOTHING;
+    PyObject *list = pyasc_array_list(s->x, r->values, st == ASC_OK ? r->o.n_read : 0, good);
+    PyObject *last = pyasc_array_list(s->x, &r->head, st == ASC_OK && head ? 1 : 0, good && list != NULL);
+    PyObject *result = NULL;
+    if (list != NULL && last != NULL)
+        result = Py_BuildValue("(OO)", list, head ? PyList_GetItem(last, 0) : Py_None);
     Py_XDECREF(list);
-    Py_XDECREF(head);
-    return NULL;
+    Py_XDECREF(last);
+    return result;
 }
 
 /* run_model(ids, types, read, patches, head, rows) -> (list of Array, Array or None); patches are tuples
@@ -121,9 +116,10 @@ PyObject *pyasc_subject_run_model(PyObject *self, PyObject *args, PyObject *kwar
     if (m != NULL && take_run(&r, ids, types, read, patches) == 0) {
         r.o.head = (asc_run_head)kind;
         r.o.n_rows = (size_t)rows;
-        if (pyasc_subject_enter(s, NULL) == 0 &&
-            pyasc_leave(s->x, asc_model_run(m, &r.o, r.values, &r.head)) == 0)
-            result = run_result(s, &r);
+        if (pyasc_subject_enter(s, NULL) == 0) {
+            asc_status st = asc_model_run(m, &r.o, r.values, &r.head);
+            result = run_result(s, &r, st, pyasc_leave(s->x, st) == 0);
+        }
     }
     run_args_free(&r);
     return result;

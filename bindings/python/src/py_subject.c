@@ -276,7 +276,7 @@ static PyMethodDef subject_methods[] = {
     {"sites", subject_sites, METH_NOARGS, "Names of the inner values."},
     {"classes", subject_classes, METH_NOARGS, "Names of the classes."},
     FORWARD(ask, FAST, "ask(json, names, arrays, dry_run, progress) -> Answer"),
-    FORWARD(run_net, FAST, "run_net(arrays, names) -> list of Array"),
+    FORWARD(run_net, FAST, "run_net(arrays, names, patches) -> list of Array"),
     FORWARD(tokenize, WORDS, "tokenize(text, special, bos, continues) -> (ids, starts, ends)"),
     FORWARD(encode, WORDS, "encode(text, second) -> (ids, types)"),
     FORWARD(detokenize, WORDS, "detokenize(ids, special) -> bytes"),

@@ -98,6 +98,8 @@ PyObject *pyasc_array_lend(PyObject *owner, const void *data, asc_elem elem, con
                            const int64_t *strides);
 /* The same of an array that asc_array_free ends, consumed also when this fails; writable. */
 PyObject *pyasc_array_take(pyasc_ctx *x, asc_array *take_a);
+/* A list of n of these, all consumed; good false: nothing but their end, and NULL (an exception is set). */
+PyObject *pyasc_array_list(pyasc_ctx *x, asc_array *take_v, size_t n, bool good);
 
 /* ---- subjects and questions -----------------------------------------------------------------------------
  */

@@ -98,6 +98,32 @@ class Nets(unittest.TestCase):
         self.assertEqual(list(a), ["a0", "r0", "r1"])
         np.testing.assert_array_equal(np.maximum(a["a0"], 0), a["r0"])
 
+    def test_patches(self):
+        w = {n: np.array(v, np.float64).reshape(d) for n, (d, v) in support.mlp_weights().items()}
+        plain = self.net(self.x)
+        own = self.net.activations(self.x, "r0")["r0"]
+        np.testing.assert_array_equal(self.net.patch({"r0": own})(self.x), plain)
+        other = np.sin(np.arange(36).reshape(3, 12))
+        want = np.maximum(other @ w["w1"] + w["b1"], 0) @ w["w2"] + w["b2"]
+        np.testing.assert_allclose(self.net.patch({"r0": other})(self.x), want, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(self.net.patch({"r0": lambda v: other})(self.x), want, rtol=1e-5, atol=1e-5)
+        seen = []
+        p = self.net.patch({"r1": lambda v: seen.append(v.copy()) or v * 2, "r0": other})
+        twice = 2 * np.maximum(other @ w["w1"] + w["b1"], 0) @ w["w2"] + w["b2"]
+        np.testing.assert_allclose(p.run(self.x)["logits"], twice, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(seen[0], np.maximum(other @ w["w1"] + w["b1"], 0), rtol=1e-5, atol=1e-5)
+        np.testing.assert_array_equal(p.activations(self.x, "r0")["r0"], other.astype(np.float32))
+        with self.net.patch({"logits": np.ones((3, 3))}):
+            np.testing.assert_array_equal(self.net(self.x), 1)
+            with self.assertRaises(ascribe.FailedPrecondition):
+                self.net.explain(self.x, method="saliency", target=1)
+        np.testing.assert_array_equal(self.net(self.x), plain)
+        for values, part in (({"nowhere": 1}, "nowhere"), ({"r0": np.zeros((2, 12))}, "r0"), ({"r0": "x"}, "r0"),
+                             ({"r0": np.zeros((3, 12), int)}, "int64"), ({"r0": lambda v: v[0]}, "r0")):
+            with self.assertRaises(ascribe.Error) as e:
+                self.net.patch(values)(self.x)
+            self.assertIn(part, str(e.exception))
+
     def test_price_and_compare(self):
         p = self.net.price(self.x, method="integrated-gradients", target=1, rule="gauss-legendre", steps=10)
         self.assertGreater(p.n_backward, 0)
