@@ -26,7 +26,11 @@ pids=
 # shellcheck disable=SC2317,SC2086 # called by the trap; pids are words
 end() {
     [ -z "$pids" ] || kill $pids 2>/dev/null || true
-    wait 2>/dev/null || true
+    for _ in $(seq 50); do
+        kill -0 $pids 2>/dev/null || break
+        sleep 0.1
+    done
+    [ -z "$pids" ] || kill -9 $pids 2>/dev/null || true
     rm -rf "$dir"
 }
 trap end EXIT
@@ -40,6 +44,7 @@ urls=
 start() {
     kind=$1
     shift
+    : >"$dir/$kind"
     ASC_CACHE=0 "$program" serve "$@" --port 0 --max-seconds 3600 >"$dir/$kind" 2>"$dir/$kind.log" &
     pids="$pids $!"
     for _ in $(seq 600); do
