@@ -160,9 +160,12 @@ void page_ask(exchange *x) {
                       "send the form in UTF-8", 0);
         return;
     }
+    serve_fault fault = {0};
     asc_status st = price_of(b, a->json, &price);
-    if (st != ASC_OK) exchange_fail_status(x, b->ctx, st);
+    if (st != ASC_OK) serve_fault_status(&fault, b->ctx, st);
+    if (st == ASC_FAILED_PRECONDITION) fault.status = 400; /* something the model lacks, not the server */
     server_unlock_bench(s);
+    if (st != ASC_OK) exchange_fail_fault(x, &fault);
     if (st != ASC_OK)
         destroy(a);
     else

@@ -113,6 +113,24 @@ def case_word_of_prompt(t):
     clean(p, t)
 
 
+def case_methods_without_rows(t):
+    """A method that has no scores for each token of the answer: the whole, and words by questions of their own."""
+    p = opened(t)
+    p.fill("#q", "Hello.")
+    p.fill("#k-target", " Paris, France")
+    choose(p, "#k-method", "attention-rollout")
+    p.click("#go")
+    p.wait(SHOWN, 60)
+    assert count(p, "#fault .bad") == 0
+    assert count(p, "#answer .f") == 2, text(p, "#answer")
+    p.click("#answer .f", 0)
+    p.wait("document.querySelector('#shown h2').textContent.includes('Paris,\u201d') && " + IDLE, 60)
+    body = json.loads([r for r in p.requests if r["url"].endswith("/v1/explain")][-1]["body"])
+    assert body["span"] == "0:2", body
+    assert "Paris,\u201d of" in text(p, "#history button"), text(p, "#history")
+    clean(p, t, errors=("status of 400",))
+
+
 def case_exact_numbers(t):
     """What a tip says is what the server's document has."""
     p = asked(t, target=" Paris")
@@ -407,6 +425,8 @@ def case_permalink_and_history(t):
     s.wait(READY + " && " + SHOWN, 30)
     assert "Paris" in text(s, "#shown h2")
     clean(s, t)
+    s.click("#answer .f", 0)  # its words can be picked as if it had been asked there
+    assert count(s, "#answer .f[aria-pressed=true]") == 1 and "value behind" in text(s, "#shown .sub"), text(s, "#shown .sub")
     assert count(p, "#history button") == 1
     p.fill("#k-target", " Rome")
     p.click("#go")

@@ -1,5 +1,6 @@
 // answer.js - the model's answer: it grows token by token, and each of its words can be asked about.
 import {make, put, plain, read, textOf, bytesOf, scoreWords, figure} from './shown.js';
+import {call} from './server.js';
 import {enter, paint, tip, walk} from './words.js';
 
 // Words of a list of token bytes: {from, end (tokens), text}. A token that starts with a blank starts a word; bytes that
@@ -87,7 +88,19 @@ export class Answer {
   }
 }
 
-export const tokensOf = (doc) => (doc.answer_tokens || []).map(bytesOf);
+// The bytes of an answer's tokens: from its matrix, else the server is asked. [] where there is no such thing.
+export async function tokensOf(doc, work) {
+  if (doc.answer_tokens) return doc.answer_tokens.map(bytesOf);
+  if (doc.encoder || doc.neuron || !doc.target.ids.length || doc.target.output === 'kl') return [];
+  try {
+    const body = {ids: doc.target.ids}, signal = work?.abort.signal;
+    const told = await (await call('/v1/tokenize', {method: 'POST', body, signal})).json();
+    return told.tokens.map(bytesOf);
+  } catch (e) {
+    if (e.name === 'AbortError') throw e;
+    return [];
+  }
+}
 
 // "77.3 %" of the whole answer.
 export const probability = (p) => (Number.isFinite(p) ? figure(p * 100, 3) + ' %' : '');

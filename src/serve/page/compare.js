@@ -1,6 +1,6 @@
 // compare.js - two results side by side: another method on the same question, or another prompt.
 import {make} from './shown.js';
-import {panelOf, isNet, titleOf} from './result.js';
+import {panelOf, titleOf} from './result.js';
 
 export class Compare {
   // ask(question, picture, what) resolves to an entry; config as the server tells it.
@@ -19,7 +19,7 @@ export class Compare {
     if (text) {
       this.text = make('textarea');
       this.text.rows = 2;
-      this.field('with the prompt', this.text, 'k2-text');
+      this.field('with the ' + document.querySelector('label[for=q]').textContent.toLowerCase(), this.text, 'k2-text');
     }
     if (document.getElementById('picture')) {
       this.file = make('input');
@@ -92,5 +92,3 @@ export class Compare {
     for (const p of this.panels) this.same.checked ? p.rescale(largest) : p.rescale(p.largest);
   }
 }
-
-export {isNet};

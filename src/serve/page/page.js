@@ -2,7 +2,7 @@
 import {make, put, plain, figure, hiddenIn, UNITS, read, textOf, bytesOf} from './shown.js';
 import {Failure, call, onToken, setToken} from './server.js';
 import {begin, cancel, current, ended, explain, generate} from './explain.js';
-import {questionOf, nameOf} from './question.js';
+import {questionOf, questionFrom, nameOf} from './question.js';
 import {panelOf, titleOf, isNet} from './result.js';
 import {Answer, probability, tokensOf} from './answer.js';
 import {Compare} from './compare.js';
@@ -35,7 +35,7 @@ function fault(e) {
   put(b.appendChild(make('strong')), (named ? plain(e.param).replaceAll('_', ' ') + ': ' : '') + e.message);
   if (e.hint) put(b, e.hint);
   box.append(b);
-  const field = e.param && form.elements[e.param];
+  const field = e.param && (form.elements[e.param] || (/^(prompt|text|user|messages)$/.test(e.param) && $('q')));
   if (field?.focus) {
     field.closest('details')?.setAttribute('open', '');
     field.setAttribute('aria-invalid', 'true');
@@ -110,10 +110,11 @@ async function aboutWord(word, e) {
   }
   const q = {...entry.question, span: word.from + ':' + word.end};
   delete q.per_token;
-  const found = await ask(q, null, 'what drove \u201c' + plain(read(word.text)) + '\u201d');
+  const name = plain(read(word.text));
+  const found = await ask(q, null, 'what drove \u201c' + name + '\u201d', name);
   if (!found) return;
   show(found, false);
-  heading('What drove \u201c' + plain(read(word.text)) + '\u201d', 'of the answer \u201c' + plain(read(entry.doc.target.text)) + '\u201d');
+  say('What drove ' + name + ' is shown in the prompt.');
 }
 
 const largestRow = (doc) => {
@@ -146,21 +147,22 @@ function aboutPart(i, e) {
 // ---- asking -------------------------------------------------------------------------------------------------------
 
 // One question to the server; the entry is kept in this page's list.
-async function ask(question, picture, what) {
+async function ask(question, picture, what, part) {
   const save = form.elements['ask-save']?.checked;
   return during(what, async (work) => {
     let r;
     try {
       r = await explain(work, question, save, progress);
     } catch (e) {
-      // Some methods have no row for each token; then the answer is explained as a whole.
-      if (!(e instanceof Failure) || !question.per_token || form.elements.per_token?.checked) throw e;
-      if (e.param !== 'per_token' && !/token of the answer|per.token|matrix/.test(e.message)) throw e;
+      // Some methods have no row for each token; then the answer is explained as a whole, and its words by questions
+      // of their own.
+      if (!question.per_token || form.elements.per_token?.checked || e.code !== 'unimplemented') throw e;
       const {per_token: _, ...rest} = question;
       question = rest;
       r = await explain(work, question, save, progress);
     }
-    const entry = {...r, question, picture, name: nameOf(question, picture), when: new Date()};
+    const entry = {...r, question, picture, part, name: nameOf(question, picture), when: new Date()};
+    entry.tokens = isNet(r.doc) ? [] : await tokensOf(r.doc, work);
     state.entries.push(entry);
     listed(entry);
     return entry;
@@ -211,7 +213,7 @@ function wholeShown(entry) {
   state.whole = entry;
   const doc = entry.doc;
   if (kind === 'decoder') {
-    const tokens = tokensOf(doc);
+    const {tokens} = entry;
     $('said').hidden = false;
     if (tokens.length) answer.settle(tokens);
     else {
@@ -220,7 +222,7 @@ function wholeShown(entry) {
     }
     const p = probability(doc.target.prob);
     state.saidNote = (p ? 'Probability of the whole answer ' + p + '. ' : '') +
-      (tokens.length ? 'Pick a word to see what drove it.' : 'This method has no scores for single words of the answer.');
+      (tokens.length ? 'Pick a word to see what drove it.' : '');
     $('said-note').textContent = state.saidNote;
     $('again').hidden = state.generated === undefined;
   }
@@ -243,7 +245,9 @@ function show(entry, focus) {
   state.panel = panelOf(entry, state.config, isNet(entry.doc) ? null : aboutPart);
   headings = [make('h2'), make('p', 'sub')];
   root.replaceChildren(...headings, state.panel.root, actions(entry));
-  heading(titleOf(entry.doc), entry.doc.answer_tokens ? 'Pick a word of the prompt to see what of the answer it drove.' : '');
+  if (entry.part) {
+    heading('What drove \u201c' + entry.part + '\u201d', 'of the answer \u201c' + plain(read(textOf(bytesOf(entry.doc.target)))) + '\u201d');
+  } else heading(titleOf(entry.doc), entry.doc.answer_tokens ? 'Pick a word of the prompt to see what of the answer it drove.' : '');
   root.hidden = false;
   if (focus) {
     headings[0].tabIndex = -1;
@@ -302,10 +306,11 @@ function actions(entry) {
 
 function listed(entry) {
   const li = make('li'), q = entry.question;
-  const what = entry.name + ' \u2192 ' + titleOf(entry.doc).replace(/^What drove /, '') + '; ' +
+  const drove = entry.part ? '\u201c' + entry.part + '\u201d of ' : '';
+  const what = entry.name + ' \u2192 ' + drove + titleOf(entry.doc).replace(/^What drove /, '') + '; ' +
     (entry.doc.method?.name ?? q.method ?? entry.doc.results[0].method);
   const b = action('', () => {
-    if (entry.question.span || isNet(entry.doc)) show(entry, true);
+    if (entry.part || isNet(entry.doc)) show(entry, true);
     else wholeShown(entry);
   });
   put(b, what);
@@ -382,11 +387,13 @@ function methodNote() {
 
 async function openSaved(id) {
   const raw = await (await call('/v1/results/' + id + '.json')).text(), doc = JSON.parse(raw);
-  const entry = {doc, raw, id, command: '', question: {}, picture: null, name: 'saved result ' + id, when: new Date()};
+  const entry = {doc, raw, id, command: '', question: isNet(doc) ? {} : questionFrom(doc, form), picture: null,
+    name: 'saved result ' + id, when: new Date()};
   if (!isNet(doc) && kind === 'decoder') {
     state.generated = undefined;
     $('said').hidden = false;
   }
+  entry.tokens = isNet(doc) ? [] : await tokensOf(doc);
   state.entries.push(entry);
   listed(entry);
   if (isNet(doc)) show(entry, true);

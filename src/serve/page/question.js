@@ -47,3 +47,21 @@ export function nameOf(q, picture) {
   const t = String(text).replace(/\s+/gu, ' ').trim();
   return t.length > 60 ? [...t].slice(0, 59).join('') + '\u2026' : t;
 }
+
+// The question that a saved result answers, as far as its request tells it and the form knows the keys.
+export function questionFrom(doc, form) {
+  const r = doc.request || {}, q = {};
+  for (const [key, value] of Object.entries(r)) {
+    if (!form.elements[key]?.dataset?.type || value === null || value === 0 || value === false || value === '') continue;
+    if (typeof value !== 'object') q[key] = value;
+  }
+  if (q.baseline === 'token') q.baseline = 'token:' + r.baseline_token;
+  if (q.generate !== undefined) delete q.generate;
+  if (r.prompt?.messages) q.messages = r.prompt.messages.map((m) => ({role: m.role, content: m.content}));
+  else if (r.prompt?.ids) q.ids = r.prompt.ids;
+  else q.prompt = doc.prompt.text;
+  if (doc.encoder) for (const k of ['second', 'label', 'similar_to']) if (doc.encoder[k]) q[k] = doc.encoder[k];
+  if (!doc.encoder && !q.neuron) q.target_ids = doc.target.ids;
+  if (doc.versus && !doc.encoder) q.versus_ids = doc.versus.ids;
+  return q;
+}

@@ -31,6 +31,8 @@ function banners(root, list, converged) {
   }
 }
 
+const passWords = (f, b) => f + (f === 1 ? ' forward pass' : ' forward passes') + ', ' + b + (b === 1 ? ' backward pass' : ' backward passes');
+
 const quoted = (v) => '\u201c' + plain(read(textOf(bytesOf(v)))) + '\u201d';
 
 const nameShort = (v) => {
@@ -67,13 +69,13 @@ export class TextPanel {
 
   summary() {
     const d = this.doc, unit = this.unit ? ' ' + this.unit : '';
-    const passes = d.evaluations ? d.evaluations.forward + ' forward, ' + d.evaluations.backward + ' backward' : '';
+    const passes = d.evaluations ? passWords(d.evaluations.forward, d.evaluations.backward) + ', ' : '';
     return numbers([
       ['Method', d.method.name + (d.baseline && d.baseline !== 'none' ? ', absent parts: ' + d.baseline : '')],
       ['Explained', figure(d.value, 6) + unit + (d.baseline_value !== null ? '; at the baseline ' + figure(d.baseline_value, 6) : '')],
       ['Sum of scores', figure(d.sum, 6, true) + unit],
       ['Largest error', figure(d.error_bound, 3) + (d.stochastic ? ' (standard error)' : '')],
-      ['Cost', passes + ' passes, ' + figure(d.seconds, 3) + ' s on ' + d.device + ', ' + d.precision],
+      ['Cost', passes + figure(d.seconds, 3) + ' s on ' + d.device + ', ' + d.precision],
     ]);
   }
 
@@ -144,7 +146,7 @@ export class NetPanel {
       }
             this.root.append(table(s.data.map((v, i) => ({
         name: elementName(i, s.shape), score: v, error: s.error ? s.error[i] : NaN,
-      })), ''));
+      })), '', !map));
     }
     const list = (v) => (v ? v.map((x) => figure(x, 6)).join(', ') : null);
     this.root.append(numbers([
@@ -153,7 +155,7 @@ export class NetPanel {
       ['At the baseline', list(r.baseline_value)],
       ['Left over', r.complete ? list(r.delta) : null],
       ['Largest error', figure(r.error_bound, 3) + (r.stochastic ? ' (standard error)' : '')],
-      ['Cost', r.forward_passes + ' forward, ' + r.backward_passes + ' backward passes, ' + figure(r.seconds, 3) + ' s'],
+      ['Cost', passWords(r.forward_passes, r.backward_passes) + ', ' + figure(r.seconds, 3) + ' s'],
     ]));
   }
 

@@ -114,26 +114,40 @@ export function legend(largest, unit, towards = 'towards', against = 'against') 
   return line;
 }
 
-// All scores, largest first: what screen readers and printers want.
-export function table(rows, unit) {
+const MOST_ROWS = 500;
+
+// A bar from the middle to one side, as long as the score is large.
+function bar(score, largest) {
+  const box = make('span', 'bar'), b = make('span', score < 0 ? 'neg' : 'pos');
+  box.setAttribute('aria-hidden', 'true');
+  b.style.width = Number.isFinite(score) && largest > 0 ? Math.min(50, (50 * Math.abs(score)) / largest) + '%' : '0';
+  box.append(b);
+  return box;
+}
+
+// All scores, largest first: what screen readers and printers want; open where nothing else shows them.
+export function table(rows, unit, open) {
   const box = make('details'), t = make('table'), head = make('tr'), body = make('tbody');
-  box.append(make('summary', '', 'All ' + rows.length + ' scores'));
-  for (const [i, h] of ['part', 'score' + (unit ? ', ' + unit : ''), 'error'].entries()) {
-    const th = make('th', i ? 'num' : '', h);
+  box.open = Boolean(open);
+  box.append(make('summary', '', rows.length === 1 ? 'The one score' : 'All ' + rows.length + ' scores'));
+  for (const [i, h] of ['part', 'score' + (unit ? ', ' + unit : ''), 'error', 'against | towards'].entries()) {
+    const th = make('th', ['', 'num', 'num', 'wide'][i], h);
     th.scope = 'col';
     head.append(th);
   }
-  const order = [...rows].sort((a, b) => Math.abs(b.score) - Math.abs(a.score)).slice(0, 500);
+  const order = [...rows].sort((a, b) => (Math.abs(b.score) || 0) - (Math.abs(a.score) || 0)).slice(0, open ? 60 : MOST_ROWS);
+  const largest = Math.abs(order[0]?.score) || 0;
   for (const r of order) {
-    const tr = make('tr'), name = make('td', 't');
+    const tr = make('tr'), name = make('td', 't'), last = make('td', 'wide');
     put(name.appendChild(make('bdi', 'piece')), r.name);
-    tr.append(name, make('td', 'num', figure(r.score, 6, true)), make('td', 'num', figure(r.error, 3)));
+    last.append(bar(r.score, largest));
+    tr.append(name, make('td', 'num', figure(r.score, 6, true)), make('td', 'num', figure(r.error, 3)), last);
     body.append(tr);
   }
   const thead = make('thead');
   thead.append(head);
   t.append(thead, body);
-  if (order.length < rows.length) box.append(make('p', 'sub', 'The 500 largest; the rest is in the JSON.'));
+  if (order.length < rows.length) box.append(make('p', 'sub', 'The ' + order.length + ' largest; the rest is in the JSON.'));
   const scroll = make('div', 'scroll');
   scroll.append(t);
   box.append(scroll);
