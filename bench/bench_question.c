@@ -21,11 +21,13 @@ static int fail(asc_ctx *ctx) {
 }
 
 int main(void) {
-    static const char *const questions[] = {
-        "{\"input\": {\"array\": \"x\"}, \"target\": 1, \"method\": \"saliency\"}",
-        "{\"input\": {\"array\": \"x\"}, \"target\": 1, \"method\": \"integrated-gradients\", \"rule\": "
-        "\"gauss-legendre\", \"steps\": 50, \"baseline\": {\"array\": \"b\"}}",
-        "{\"input\": [[0.5, 0.25, -1, 2, 0, 0.125, 1, -0.5]], \"target\": 1, \"method\": \"saliency\"}"};
+    static const char saliency[] = "{\"input\": {\"array\": \"x\"}, \"target\": 1, \"method\": \"saliency\"}";
+    static const char ig[] = "{\"input\": {\"array\": \"x\"}, \"target\": 1, \"method\": "
+                             "\"integrated-gradients\", \"rule\": \"gauss-legendre\", \"steps\": 50, "
+                             "\"baseline\": {\"array\": \"b\"}}";
+    static const char lists[] = "{\"input\": [[0.5, 0.25, -1, 2, 0, 0.125, 1, -0.5]], \"target\": 1, "
+                                "\"method\": \"saliency\"}";
+    static const char *const questions[] = {saliency, ig, lists};
     float x[8] = {0.5f, 0.25f, -1, 2, 0, 0.125f, 1, -0.5f}, zero[8] = {0};
     const asc_named_array arrays[] = {{.name = "x", .array = {ASC_ELEM_F32, {2, {1, 8}}, x}},
                                       {.name = "b", .array = {ASC_ELEM_F32, {2, {1, 8}}, zero}}};

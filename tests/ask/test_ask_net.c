@@ -68,6 +68,11 @@ static void every_field(void **state) {
         compare(ctx, asc_builtin_net(b), &q, (asked_form)form, "weights");
         q.target = (asc_target){0};
         compare(ctx, asc_builtin_net(b), &q, (asked_form)form, "the whole row");
+        assert_ok(ctx, asc_builtin_request(b, "integrated-gradients", false, &q));
+        q.rule = "riemann-trapezoid"; /* Captum's weights add up to (n - 1) / n */
+        q.steps = 3;
+        q.compat_captum = true;
+        compare(ctx, asc_builtin_net(b), &q, (asked_form)form, "Captum's numbers");
         assert_ok(ctx, asc_builtin_request(b, "occlusion", false, &q));
         q.window = window;
         q.stride = stride;

@@ -17,6 +17,12 @@ static asc_answer *ask(scene *c, const char *keys, asc_question **q) {
 #define SAL "\"method\": \"saliency\""
 #define IG "\"method\": \"integrated-gradients\", \"rule\": \"riemann-left\", \"steps\": 4, \"target\": 1"
 
+/* numpy.save of the values of x2 as big-endian float32 in Fortran order */
+#define FORTRAN                                                                                              \
+    "k05VTVBZAQB2AHsnZGVzY3InOiAnPmY0JywgJ2ZvcnRyYW5fb3JkZXInOiBUcnVlLCAnc2hhcGUnOiAoMiwgMyks"               \
+    "IH0gICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgIAo/AAAA"               \
+    "PoAAAL+AAAA/wAAAQAAAAL9AAAA="
+
 static void same_thing(void **state) {
     (void)state;
     static const struct {
@@ -49,6 +55,13 @@ static void same_thing(void **state) {
         {ONE SAL ", \"target\": 1, \"output\": \"logprob\"",
          ONE SAL ", \"target\": 1, \"transform\": \"log-softmax\""},
         {ONE SAL ", \"target\": 1, \"output\": \"logit\"", ONE SAL ", \"target\": 1, \"baseline\": null"},
+        {TWO SAL ", \"target\": 1", "\"input\": {\"x\": {\"npy_b64\": \"" FORTRAN
+                                    "\"}, \"ids\": {\"array\": \"ids2\"}}, " SAL ", \"target\": 1"},
+        {TWO "\"method\": \"input-x-gradient\", \"target\": [[0], [2]]",
+         TWO "\"method\": \"input-x-gradient\", \"target_weights\": [[1, 0, 0], [0, 0, 1]]"},
+        {ONE "\"method\": \"feature-ablation\", \"target\": 0, \"fixed\": \"x\", \"mask\": {\"ids\": [2, 3]}",
+         ONE "\"method\": \"feature-ablation\", \"target\": 0, \"fixed\": \"x\", \"mask\": {\"arrays\": [[5, "
+             "6]]}"},
         {ONE IG ", \"baseline\": 0.5", ONE IG ", \"baseline\": {\"x\": [0.5, 0.5, 0.5]}"},
         {ONE IG ", \"baseline\": 0.5", ONE IG ", \"baseline\": {\"arrays\": [[[0.5, 0.5, 0.5]], null]}"},
         {ONE IG ", \"baseline\": \"zero\"", ONE IG},
