@@ -78,5 +78,11 @@ void asc_ask_net_html(asc_answer *a, asc_text *out) {
 void asc_ask_net_text(asc_answer *a, asc_text *out, const asc_report_style *style) {
     asc_net_report r;
     char text[256];
-    if (report_of(a, out, &r, text)) asc_net_report_text(a->ctx, out, &r, style);
+    if (a->question->attr.dry_run) { /* says nothing of outputs: the net need not run for it */
+        r = (asc_net_report){
+            .request = &a->question->attr, .result = a->attribution, .net = a->question->net};
+        asc_net_report_price(out, &r);
+    } else if (report_of(a, out, &r, text)) {
+        asc_net_report_text(a->ctx, out, &r, style);
+    }
 }

@@ -44,6 +44,7 @@ asc_status asc_ask_net_picture(asc_question *q) {
     ASC_TRY(asc_image_decode(q->ctx, file.ptr, file.len, NULL, &whole));
     ASC_TRY(asc_image_to_array(q->ctx, &whole, &a->prep, own, &a->picture));
     a->inputs[i] = *own;
+    if (whole.note[0] != '\0') asc_logf(q->ctx, ASC_LOG_INFO, "image: %s", whole.note);
 done:
     asc_image_free(q->ctx, &whole);
     if (st != ASC_OK && file.ptr != NULL) asc_fail_context(q->ctx, "image");

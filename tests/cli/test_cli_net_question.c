@@ -67,6 +67,13 @@ static void both(program *p, const char *model, const char *options, const char 
     asc_answer_text(a, t, &(asc_report_style){.columns = 80});
     assert_ok(ctx, asc_text_status(t));
     assert_non_null(strstr(asc_text_view(t).ptr, "</html>"));
+    asc_answer_destroy(a);
+    asc_text_clear(t);
+    asc_question_set_dry_run(q, true);
+    assert_ok(ctx, asc_ask(s, q, &a));
+    asc_answer_text(a, t, &(asc_report_style){.columns = 80});
+    assert_ok(ctx, asc_text_status(t));
+    assert_non_null(strstr(asc_text_view(t).ptr, "Would take about"));
     asc_text_destroy(t);
     asc_answer_destroy(a);
     asc_question_destroy(q);
