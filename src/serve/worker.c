@@ -53,6 +53,7 @@ static void tell_failure(server *s, job *j, asc_status st) {
 static void run(server *s, job *j) {
     asc_status st = check_file(s, j);
     if (st == ASC_OK) st = j->kind->run(j, &s->place, j->self);
+    if (st == ASC_OK && !job_goes_on(j)) st = ASC_CANCELLED; /* whether its reply is whole cannot be known */
     if (st != ASC_OK) tell_failure(s, j, st);
     if (j->kind->destroy != NULL)
         j->kind->destroy(j->self); /* what it holds of the context ends in this thread */

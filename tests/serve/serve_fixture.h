@@ -76,7 +76,7 @@ static inline asc_status told_run(job *j, const job_place *at, void *self) {
         pthread_mutex_lock(&jobs.lock);
         jobs.stopped++;
         pthread_mutex_unlock(&jobs.lock);
-        return ASC_CANCELLED;
+        return t->stream ? ASC_OK : ASC_CANCELLED; /* some kinds do not say so */
     }
     return t->fail ? job_fail(j, 500, "broken", NULL, "this job breaks", NULL) : ASC_OK;
 }
@@ -161,6 +161,13 @@ static inline void handle_form(exchange *x) {
     exchange_reply(x, 200, "text/plain", (asc_view){text, (size_t)n});
 }
 
+static inline void handle_page_fault(exchange *x) {
+    asc_view a = exchange_field(x, "a");
+    char text[200];
+    snprintf(text, sizeof text, "no such thing: %.*s", (int)a.len, a.len > 0 ? a.ptr : "");
+    exchange_fail(x, 400, "bad", NULL, text, text, 0);
+}
+
 static inline void handle_silent(exchange *x) { (void)x; }
 
 static const serve_route test_routes[] = {
@@ -173,6 +180,7 @@ static const serve_route test_routes[] = {
     {"POST", "/t/echo", "", handle_echo, false, false},
     {"GET", "/t/part/{id}.json", "", handle_part, false, false},
     {"POST", "/t/form", "", handle_form, true, false},
+    {"POST", "/t/fault", "", handle_page_fault, true, false},
     {"GET", "/t/silent", "", handle_silent, false, false},
     {"POST", "/t/job", "", handle_job, false, false},
 };

@@ -295,6 +295,37 @@ static void test_forms(void **state) {
     server_stop(s);
 }
 
+/* What a form said is shown in the page of an error, never obeyed; and so is what is no UTF-8, in JSON. */
+static void test_hostile_words(void **state) {
+    server *s = serve_test_start(NULL);
+    char text[600];
+    int fd = dial(s);
+    const char *body = "a=<script>alert(1)</script>%22'%26\x1b%FF";
+    (void)state;
+    snprintf(text, sizeof text,
+             "POST /t/fault HTTP/1.1\r\n" HEAD
+             "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
+             strlen(body), body);
+    send_text(fd, text);
+    char *reply = receive(fd, "</html>", 3000, NULL);
+    assert_int_equal(status_in(reply), 400);
+    assert_null(strstr(reply, "<script"));
+    expect_in(reply, "&#60;script&#62;alert(1)&#60;/script&#62;&#34;&#39;&#38;");
+    expect_in(reply, "script-src 'self'");
+    free(reply);
+    close(fd);
+    serve_fault f;
+    serve_fault_set(&f, 400, "bad", NULL, "\xff \"quoted\" \n </script>", NULL);
+    char *json = fault_body(&f, false, "0123456789abcdef");
+    json_t *doc = json_loads(json, 0, NULL);
+    assert_non_null(doc);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(doc, "error"), "message")),
+                        "? \"quoted\" \n </script>");
+    json_decref(doc);
+    free(json);
+    server_stop(s);
+}
+
 static void test_token(void **state) {
     const char *token = "0123456789abcdef-token";
     server *s = serve_test_start(&(serve_options){.token = token});
@@ -340,6 +371,7 @@ int main(void) {
         cmocka_unit_test(test_headers_too_large),
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_token),
+        cmocka_unit_test(test_hostile_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,8 +176,16 @@ static void test_cancel(void **state) {
     expect(finish(runs), 499, "cancelled");
     expect(post(s, "{\"chunks\": 1, \"size\": 1, \"ms\": 20}"), 200,
            NULL); /* and the context is good again */
+    /* one that has begun its answer ends it with the error, also when its kind takes the end for a good one
+     */
+    runs = begin(s, 1, "00000000000000ee", "{\"chunks\": 1000, \"ms\": 20, \"size\": 3, \"stream\": true}");
+    free(receive(runs, "data: bbb", 5000, NULL));
+    expect(ask(s, "DELETE /v1/jobs/00000000000000ee", NULL), 204, NULL);
+    reply = finish(runs);
+    expect_in(reply, "event: error\ndata: cancelled\n\n");
+    free(reply);
     server_stop(s);
-    assert_int_equal(jobs.destroyed, 4);
+    assert_int_equal(jobs.destroyed, 5);
 }
 
 /* Clients that leave while their job waits, runs silently, streams; and one that only stops sending. */
