@@ -67,6 +67,7 @@ def case_answer_streams_then_attribution(t):
     p.fill("#q", QUESTION)
     p.click("#go")
     p.wait(SHOWN, 120)
+    assert "It stops after" not in text(p, "#said-note")
     seen = [s for _, s in p.js("window.__seen")]
     grown = sorted({s for s in seen}, key=len)
     assert len(grown) >= 3, "the answer came in %d pieces: %s" % (len(grown), grown)
@@ -545,6 +546,18 @@ def case_picture(t):
     clean(p, t, "vision")
 
 
+def case_picture_without_scripts(t):
+    p = t.page()
+    p.scripts(False)
+    p.goto(t.urls["vision"] + "/")
+    p.files("input[name=image]", t.picture)
+    p.js_off_choose("select[name=method]", "saliency")
+    p.js_off_submit("#go")
+    html = p.html()
+    assert "saliency" in html and "<svg" in html and "<form" not in html, html[:400]
+    t.shot(p, "picture-no-script")
+
+
 def case_picture_hostile(t):
     """A file's name is text, a file that is no picture is told, pasting and dropping work."""
     p = opened(t, "vision")
@@ -601,4 +614,4 @@ def case_encoder(t):
 
 
 CASES = [(name[5:], f) for name, f in list(globals().items()) if name.startswith("case_")]
-NEEDS = {"picture": "vision", "picture_hostile": "vision", "picture_compare": "vision", "encoder": "encoder", "token": "locked"}
+NEEDS = {"picture": "vision", "picture_hostile": "vision", "picture_compare": "vision", "picture_without_scripts": "vision", "encoder": "encoder", "token": "locked"}

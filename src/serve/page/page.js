@@ -8,6 +8,8 @@ import {Answer, probability, tokensOf} from './answer.js';
 import {Compare} from './compare.js';
 import {readPicture} from './picture.js';
 
+const ANSWER_TOKENS = 48; // what the model may write unless somebody says otherwise
+
 const $ = (id) => document.getElementById(id);
 const form = $('ask'), kind = document.body.dataset.kind;
 const state = {config: null, picture: null, entry: null, panel: null, entries: [], compare: null, asked: ''};
@@ -183,7 +185,7 @@ async function askAll(newAnswer) {
   const given = question.target !== undefined || question.target_ids !== undefined || question.neuron !== undefined ||
     question.output === 'kl';
   if (!given) {
-    const limit = number('generate', 48);
+    const limit = number('generate', ANSWER_TOKENS);
     if (newAnswer || state.generated === undefined) {
       answer.clear();
       $('said').hidden = false;
@@ -195,12 +197,14 @@ async function askAll(newAnswer) {
         return;
       }
       state.generated = g.text;
+      state.stopped = g.reason === 'length' ? 'It stops after ' + limit + ' tokens (\u201cgenerate\u201d). ' : '';
       say('The model wrote: ' + plain(g.text));
     }
     delete question.generate;
     question.target = state.generated;
   } else {
     state.generated = undefined;
+    state.stopped = '';
     $('said').hidden = true;
   }
   if (!question.span && question.neuron === undefined && question.output !== 'kl') question.per_token = true;
@@ -221,7 +225,7 @@ function wholeShown(entry) {
       answer.add(doc.target.text);
     }
     const p = probability(doc.target.prob);
-    state.saidNote = (p ? 'Probability of the whole answer ' + p + '. ' : '') +
+    state.saidNote = (state.stopped || '') + (p ? 'Probability of the whole answer ' + p + '. ' : '') +
       (tokens.length ? 'Pick a word to see what drove it.' : '');
     $('said-note').textContent = state.saidNote;
     $('again').hidden = state.generated === undefined;
@@ -433,6 +437,7 @@ async function start() {
   state.compare = new Compare({section: $('against'), form: $('compare'), fields: $('compare-fields'), same: $('same'), sides: $('sides')},
     state.config, (q, picture, what) => ask(q, picture, what), takePicture);
   $('k-method')?.addEventListener('change', methodNote);
+  if ($('k-generate')) $('k-generate').placeholder = 'on this page ' + ANSWER_TOKENS;
   methodNote();
   hiddenNote();
   const saved = /^#r=([0-9a-f]{16})$/.exec(location.hash);

@@ -69,7 +69,13 @@ export async function* events(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (;;) {
-    const {value, done} = await reader.read();
+    let value, done;
+    try {
+      ({value, done} = await reader.read());
+    } catch (e) {
+      if (e.name === 'AbortError') throw e;
+      throw new Failure('The connection was cut in the middle of the reply.', 'Is ascribe serve still running?');
+    }
     rest += done ? '\n\n' : value;
     let end;
     while ((end = /\r?\n\r?\n/.exec(rest))) {
