@@ -1,5 +1,6 @@
 /* ask_command.c - the command line that asks the same. */
 #include "ask_parts.h"
+#include "strbuf.h"
 #include <stdio.h>
 
 /* In single quotes unless every character is harmless to a shell. */
@@ -113,6 +114,44 @@ bool asc_ask_add_plain(const asc_question *q, asc_key_id id, asc_text *out) {
     }
 }
 
+/* Variables of the chat template: NAME=JSON for each, so that a text that looks like a number stays one. */
+static bool add_vars(const asc_question *q, const asc_json *v, asc_text *out) {
+    void *iter = NULL;
+    asc_view name;
+    const asc_json *e;
+    while (asc_json_next(v, &iter, &name, &e)) {
+        asc_strbuf b;
+        if (name.len == 0 || name.len >= 200 || memchr(name.ptr, '=', name.len) != NULL) return false;
+        asc_strbuf_init(&b, q->ctx);
+        asc_strbuf_addv(&b, name);
+        asc_strbuf_addc(&b, '=');
+        asc_json_dump(e, &b);
+        bool said = !b.failed;
+        if (said) asc_ask_add_option(out, "template-var", asc_strbuf_view(&b));
+        asc_strbuf_deinit(&b);
+        if (!said) return false;
+    }
+    return true;
+}
+
+/* How the model was opened and where it runs, where that is not what the program does by itself. */
+static void add_surroundings(const asc_question *q, asc_text *out) {
+    const asc_ctx *ctx = q->ctx;
+    if (strcmp(ctx->device_name, "cpu") != 0)
+        asc_ask_add_option(out, "device", asc_view_of(ctx->device_name));
+    if (strcmp(ctx->mode_name, "deferred") != 0) asc_ask_add_option(out, "mode", asc_view_of(ctx->mode_name));
+    if (ctx->precision != ASC_PRECISION_HIGHEST)
+        asc_ask_add_option(out, "precision", asc_view_of(asc_precision_name(ctx->precision)));
+    if (q->subject->weights == ASC_WEIGHTS_STORED) asc_text_adds(out, " --weights stored");
+    if (q->subject->weights == ASC_WEIGHTS_EXPANDED) asc_text_adds(out, " --weights expanded");
+    asc_model_info info = {0};
+    if (q->model != NULL) info = asc_model_get_info(q->model);
+    for (size_t i = 0; i < info.n_adapters; i++) {
+        asc_ask_add_option(out, "adapter", asc_view_of(info.adapters[i].path));
+        asc_text_addf(out, ":%.17g", info.adapters[i].scale);
+    }
+}
+
 bool asc_question_command(const asc_question *q, asc_text *out) {
     asc_text *t = NULL;
     if (q->subject == NULL || q->subject->path[0] == '\0') return false;
@@ -120,6 +159,7 @@ bool asc_question_command(const asc_question *q, asc_text *out) {
     asc_text_adds(t, "ascribe explain ");
     quoted(t, asc_view_of(q->subject->path));
     bool said = q->kind == ASC_SUBJECT_NET ? asc_ask_net_command(q, t) : asc_ask_prompt_command(q, t);
+    if (said) add_surroundings(q, t);
     said = said && asc_text_status(t) == ASC_OK;
     if (said) asc_text_add(out, asc_text_view(t));
     asc_text_destroy(t);
@@ -144,14 +184,22 @@ static bool add_values(const asc_json *v, asc_text *out) {
     return true;
 }
 
-bool asc_ask_prompt_command(const asc_question *q, asc_text *out) {
-    for (int id = 0; id < ASC_N_KEYS; id++) {
-        if (q->values[id] == NULL) continue;
-        if (id == ASC_KEY_ID_PROMPT && q->kind == ASC_SUBJECT_ENCODER)
-            asc_ask_add_option(out, "text", asc_json_str(q->values[id]));
-        else if (id == ASC_KEY_ID_VALUES ? !add_values(q->values[id], out)
-                                         : !asc_ask_add_plain(q, (asc_key_id)id, out))
-            return false;
+static bool add_key(const asc_question *q, asc_key_id id, asc_text *out) {
+    const asc_json *v = q->values[id];
+    switch (id) {
+    case ASC_KEY_ID_PROMPT:
+        return add_one(out, q->kind == ASC_SUBJECT_ENCODER ? "text" : "prompt", v);
+    case ASC_KEY_ID_VALUES:
+        return add_values(v, out);
+    case ASC_KEY_ID_TEMPLATE_VARS:
+        return add_vars(q, v, out);
+    default:
+        return asc_ask_add_plain(q, id, out);
     }
+}
+
+bool asc_ask_prompt_command(const asc_question *q, asc_text *out) {
+    for (int id = 0; id < ASC_N_KEYS; id++)
+        if (q->values[id] != NULL && !add_key(q, (asc_key_id)id, out)) return false;
     return true;
 }

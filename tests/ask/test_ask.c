@@ -131,6 +131,7 @@ static void errors_name_the_key(void **state) {
         {"{\"prompt\": null}", "no prompt", ""},
         {"{\"ids\": [1, -2]}",
          "\"ids\": a list of token ids (whole numbers from 0 on) is wanted, -2 was given", ""},
+        {"{\"ids\": [4294967297]}", "\"ids\": a list of token ids", ""},
         {"{\"ids\": \"1,2\"}", "\"ids\": a list of token ids", ""},
         {"{\"prompt\": \"a\", \"method\": \"salience\"}", "no method 'salience'",
          "did you mean \"saliency\""},
@@ -277,46 +278,50 @@ static void nulls_are_absent(void **state) {
     test_ctx_end(ctx);
 }
 
-static void commands_ask_the_same(void **state) {
+/* Values as they arrive in the request. */
+static void values_are_read(void **state) {
     (void)state;
-    static const struct {
-        const char *json, *command; /* behind the path; NULL = no options say it */
-    } cases[] = {
-        {"{\"prompt\": \"a b\", \"target\": \" it's\", \"steps\": 3, \"per_token\": true, \"seed\": 0}",
-         " --prompt 'a b' --target ' it'\\''s' --per-token --steps 3 --seed 0"},
-        {"{\"ids\": [1, 2], \"dry_run\": false, \"target\": \"--x\"}", " --ids 1,2 --target=--x"},
-        {"{\"prompt\": \"a b c\", \"freeze\": [\"a\", \"c\"], \"tolerance\": 0.5, \"skip_tokens\": [3, 4]}",
-         " --prompt 'a b c' --freeze a --freeze c --skip-tokens 3,4 --tolerance 0.5"},
-        {"{\"template\": \"{x} b\", \"values\": {\"x\": \"a\"}}", " --template '{x} b' --values x=a"},
-        {"{\"template\": \"{x} b\", \"values\": {\"x\": {\"value\": \"a\", \"baseline\": \"c\"}}}", NULL},
-        {"{\"prompt\": \"a\", \"skip_tokens\": [\"<|im_start|>\", 4]}",
-         " --prompt a --skip-tokens '<|im_start|>,4'"},
-        {"{\"documents\": [\"a\"]}", NULL},
-        {"{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}", NULL},
-        {"{\"prompt\": \"a\\u0000b\"}", NULL},
-        {"{\"prompt\": \"\"}", " --prompt ''"},
-    };
     asc_ctx *ctx = test_ctx("cpu", NULL);
     asc_subject *s = NULL;
-    asc_text *t = NULL;
-    assert_ok(ctx, asc_text_create(ctx, &t));
+    asc_question *q = NULL;
     assert_ok(ctx, asc_subject_open(ctx, test_data(MODEL), NULL, &s));
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        asc_question *q = NULL;
-        assert_ok(ctx, parse(s, cases[i].json, &q));
-        asc_text_clear(t);
-        bool said = asc_question_command(q, t);
-        assert_int_equal(said, cases[i].command != NULL);
-        if (said) {
-            char want[4600];
-            snprintf(want, sizeof want, "ascribe explain %s%s", asc_subject_path(s), cases[i].command);
-            assert_string_equal(asc_text_view(t).ptr, want);
-        } else {
-            assert_int_equal(asc_text_view(t).len, 0);
-        }
-        asc_question_destroy(q);
-    }
-    asc_text_destroy(t);
+    assert_ok(
+        ctx,
+        parse(
+            s,
+            "{\"prompt\": \"a\", \"tolerance\": \"1.5%\", \"memory\": \"200k\", \"alpha\": 0.25, \"refine\": "
+            "0.5, \"stdev\": 2, \"trials\": 3, \"max_seconds\": 0.5, \"max_evaluations\": 7, \"seed\": "
+            "9007199254740993, \"compat\": \"captum\", \"site\": \"embed\", \"span\": \"1:x\"}",
+            &q));
+    const asc_request *r = asc_question_request(q);
+    assert_true(r->tolerance == 0.015 && r->alpha == 0.25 && r->refine == 0.5 && r->stdev == 2.0);
+    assert_true(r->memory_bytes == 204800 && r->trials == 3 && r->max_evaluations == 7);
+    assert_true(r->max_seconds == 0.5 && r->seed == 9007199254740993u && r->compat_captum);
+    assert_string_equal(r->site, "embed");
+    assert_true(asc_view_eqs(r->span, "1:x"));
+    asc_question_destroy(q);
+    asc_subject_model(s)->chat_template = asc_view_of("{{ messages[0].content }}");
+    assert_ok(ctx, parse(s,
+                         "{\"documents\": [\"ab\\n\", {\"text\": \"cd\", \"title\": \"T\"}], \"question\": "
+                         "\"q\", \"system\": "
+                         "\"sys\"}",
+                         &q));
+    r = asc_question_request(q);
+    assert_int_equal(r->n_slots, 2);
+    assert_int_equal(r->features, ASC_FEATURES_SLOT);
+    assert_int_equal(r->slots[0].start, 3); /* behind the system message */
+    assert_int_equal(r->slots[1].start, 7);
+    assert_int_equal(r->slots[1].end, 9);
+    assert_true(asc_view_eqs(r->slots[0].label, "passage 1") && asc_view_eqs(r->slots[1].label, "T"));
+    assert_true(asc_view_eqs(r->messages[1].content, "ab\n\ncd\n\nq"));
+    asc_question_destroy(q);
+    asc_subject_close(s);
+    assert_ok(ctx, asc_subject_open(ctx, test_data("encoders/electra"), NULL, &s));
+    assert_int_equal(parse(s, "{\"ids\": [1, 2], \"types\": [0]}", &q), ASC_INVALID_ARGUMENT);
+    assert_non_null(strstr(asc_error_message(ctx), "\"types\" has 1 elements and \"ids\" 2"));
+    assert_ok(ctx, parse(s, "{\"ids\": [1, 2], \"types\": [0, 1]}", &q));
+    assert_int_equal(asc_question_request(q)->prompt_types[1], 1);
+    asc_question_destroy(q);
     asc_subject_close(s);
     test_ctx_end(ctx);
 }
@@ -336,7 +341,7 @@ static void replaced_files_are_noticed(void **state) {
     snprintf(path, sizeof path, "%s/m.gguf", folder);
     snprintf(other, sizeof other, "%s/n.gguf", folder);
     asc_ctx *ctx = test_ctx("cpu", NULL);
-    for (int what = 0; what < 3; what++) {
+    for (int what = 0; what < 4; what++) {
         asc_subject *s = NULL;
         copy_file(test_data(MODEL), path);
         assert_ok(ctx, asc_subject_open(ctx, path, NULL, &s));
@@ -348,6 +353,14 @@ static void replaced_files_are_noticed(void **state) {
         } else if (what == 1) {
             assert_int_equal(truncate(path, 100), 0);
             says = "shorter";
+        } else if (what == 2) { /* as many bytes, others */
+            FILE *f = fopen(path, "r+b");
+            assert_non_null(f);
+            usleep(20000); /* the clock of files is coarse */
+            assert_int_equal(fseek(f, 5000, SEEK_SET), 0);
+            assert_int_equal(fputc('x', f), 'x');
+            fclose(f);
+            says = "was changed";
         } else {
             assert_int_equal(unlink(path), 0);
             says = "gone";
@@ -424,9 +437,10 @@ static void memory_that_fails(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits_as_explain),  cmocka_unit_test(errors_name_the_key),
-        cmocka_unit_test(conversations),         cmocka_unit_test(nulls_are_absent),
-        cmocka_unit_test(commands_ask_the_same), cmocka_unit_test(replaced_files_are_noticed),
+        cmocka_unit_test(same_bits_as_explain), cmocka_unit_test(errors_name_the_key),
+        cmocka_unit_test(conversations),        cmocka_unit_test(nulls_are_absent),
+
+        cmocka_unit_test(values_are_read),      cmocka_unit_test(replaced_files_are_noticed),
         cmocka_unit_test(memory_that_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
