@@ -92,6 +92,8 @@ static asc_status run_and_read(visits *v, asc_tensor *const *in, asc_tensor **ou
     for (size_t i = 0; st == ASC_OK && i < v->n; i++) {
         asc_tensor **got = &v->got[i];
         if (v->sites == NULL) *got = outs[i];
+        if (*got == NULL && net->n_outputs > 0 && asc_tensor_poisoned(outs[0]))
+            return outs[0]->poison; /* stopped on the way; what was wrong is recorded */
         if (*got == NULL)
             return ASC_FAIL(ctx, ASC_INTERNAL, "this run did not come to site '%s'",
                             net->sites[(size_t)v->sites[i]]);
