@@ -35,7 +35,7 @@ ASC_API const char *asc_subject_path(const asc_subject *s); /* as it was opened;
 ASC_API asc_model *asc_subject_model(asc_subject *s);       /* NULL: a net */
 ASC_API asc_net *asc_subject_net(asc_subject *s);           /* NULL: a language model or text encoder */
 /* Has the file been replaced, changed or cut since it was opened? FAILED_PRECONDITION says what and what to
- * do. A call costs one stat. */
+ * do. A call costs one stat for each of its files. */
 ASC_API ASC_MUST_USE asc_status asc_subject_check_file(asc_subject *s);
 
 /* ---- the question ------------------------------------------------------------------------------------- */
