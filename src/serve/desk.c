@@ -8,7 +8,7 @@
 /* Those that only look something up stay where they are: they answer also when the desk is busy. */
 static bool is_quick(const serve_route *r) {
     return r->handle == serve_health || r->handle == serve_metrics || r->handle == serve_job_state ||
-           r->handle == serve_job_cancel || r->handle == serve_login;
+           r->handle == serve_job_cancel || r->handle == serve_login || r->handle == page_file_get;
 }
 
 bool desk_takes(exchange *x) {

@@ -124,13 +124,13 @@ static void test_desk(void **state) {
     (void)state;
     for (int i = 0; i < 4; i++) {
         fd[i] = begin(s, 1, NULL,
-                      i == 0 ? "{\"think\": 300, \"note\": \"x\"}" : "{\"think\": 100, \"note\": \"a\"}");
+                      i == 0 ? "{\"think\": 1500, \"note\": \"x\"}" : "{\"think\": 100, \"note\": \"a\"}");
         sleep_ms(30);
     }
     fd[4] = begin(s, 2, NULL, "{\"note\": \"b\"}");
     double t = serve_now();
     expect(ask(s, "GET /healthz", NULL), 200, NULL);
-    assert_true(serve_now() - t < 0.25);
+    assert_true(serve_now() - t < 1);
     for (int i = 0; i < 5; i++) expect(finish(fd[i]), 200, NULL);
     assert_string_equal(jobs.notes, "xbaaa");
     server_stop(s);
@@ -153,8 +153,12 @@ static void test_cancel(void **state) {
     wait_jobs(s, 1, 0);
     int waits = begin(s, 1, "00000000000000bb", "{\"chunks\": 1, \"ms\": 20000}");
     wait_jobs(s, 1, 1);
-    sleep_ms(100);
     reply = ask(s, "GET /v1/jobs/00000000000000aa", NULL);
+    for (int i = 0; i < 100 && strstr(reply, "\"what\":\"waiting\"") == NULL; i++) {
+        sleep_ms(50);
+        free(reply);
+        reply = ask(s, "GET /v1/jobs/00000000000000aa", NULL);
+    }
     expect_in(reply, "\"state\":\"running\"");
     expect(reply, 200, "\"what\":\"waiting\"");
     expect(ask(s, "GET /v1/jobs/00000000000000bb", NULL), 200, "\"before\":1");
@@ -167,7 +171,7 @@ static void test_cancel(void **state) {
     double t = serve_now();
     expect(ask(s, "DELETE /v1/jobs/00000000000000aa", NULL), 204, NULL);
     expect(finish(runs), 499, "cancelled");
-    assert_true(serve_now() - t < 2);
+    assert_true(serve_now() - t < 5);
     assert_int_equal(jobs.stopped, 1);
     expect(ask(s, "DELETE /v1/jobs/00000000000000aa", NULL), 404, NULL);
     runs = begin(s, 1, "00000000000000dd", "{\"blind\": true}");
@@ -201,13 +205,13 @@ static void test_leaving(void **state) {
     double t = serve_now();
     close(runs);
     wait_jobs(s, 0, 0);
-    assert_true(serve_now() - t < 1);
+    assert_true(serve_now() - t < 5);
     int streams = begin(s, 1, NULL, "{\"chunks\": 1000, \"ms\": 20, \"size\": 10, \"stream\": true}");
     free(receive(streams, "data: bbb", 5000, NULL));
     t = serve_now();
     close(streams);
     wait_jobs(s, 0, 0);
-    assert_true(serve_now() - t < 1);
+    assert_true(serve_now() - t < 5);
     int half = begin(s, 1, NULL, "{\"chunks\": 1, \"ms\": 20000}");
     wait_jobs(s, 1, 0);
     shutdown(half, SHUT_WR);
@@ -228,7 +232,7 @@ static void test_slow_readers(void **state) {
     wait_jobs(s, 1, 0);
     double t = serve_now();
     wait_jobs(s, 0, 0);
-    assert_true(serve_now() - t < 8);
+    assert_true(serve_now() - t < 15);
     assert_int_equal(jobs.stopped, 1);
     close(deaf);
     int slow = begin(s, 1, NULL, "{\"chunks\": 60, \"size\": 100000, \"stream\": true}");
