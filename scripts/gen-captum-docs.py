@@ -76,9 +76,10 @@ NOTES = {
     "LayerDeepLift": "`custom_attribution_func` without delta; at the input of an activation Captum leaves out its rule (its delta "
                      "is not 0), here it counts",
     "NeuronConductance": "the trapezoid by default, whose weights add up to (n-1)/n, as in Captum",
-    "LLMAttribution": "`skip_tokens`; no `_inspect_forward`; results are numpy and hold ascribe's own as `result`",
+    "LLMAttribution": "`use_cached_outputs` changes nothing (Captum's with transformers 5.24 changes numbers); `skip_tokens`; no `_inspect_forward`; results are numpy and hold ascribe's own as `result`",
     "LLMGradientAttribution": "one pass for all tokens of the answer; the layer is `\"embed\"` or a site",
-    "TextTemplateInput": "templates are texts; baselines are texts or ProductBaselines",
+    "TextTemplateInput": "a slot is whole tokens, with the blank before it ([questions.md](questions.md)): Captum makes tokens of "
+                         "the whole text anew; templates are texts; baselines are texts or ProductBaselines",
     "TextTokenInput": "`tokenizer` is the model",
     "LayerAttribution": "`interpolate`: nearest, linear, bilinear, trilinear",
     "infidelity": "",
