@@ -66,7 +66,7 @@ NOTES = {
     "GuidedGradCam": "`device_ids` is refused, as everywhere; an input that is no picture is an error",
     "LRP": "`rules={site: EpsilonRule()}` of the constructor beside `module.rule`, which stays set",
     "LayerLRP": "as LRP; `return_convergence_delta` for one layer",
-    "NoiseTunnel": "wraps methods on inputs, and LayerGradientXActivation, LayerGradCam, LayerDeepLift(Shap)",
+    "NoiseTunnel": "wraps any method that the library's noise-tunnel takes, at layers and of neurons too",
     "FeatureAblation": "unknown keywords are errors; several outputs are rows, as in Captum",
     "FeaturePermutation": "no `perm_func`",
     "Lime": "surrogates SkLearnLasso, SkLearnRidge, SkLearnLinearRegression; kernels of "

@@ -111,6 +111,17 @@ class Rules(unittest.TestCase):
         got = attr.NoiseTunnel(attr.IntegratedGradients(MLP)).attribute(X, nt_samples=3, stdevs=0.0, target=0)
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
+    def test_noise_tunnel_of_layers_and_neurons(self):
+        for a, kw in ((attr.LayerIntegratedGradients(MLP, "r"), {"target": 0}), (attr.LayerLRP(MLP, "a"), {"target": 0}),
+                      (attr.NeuronConductance(MLP, "r"), {"neuron_selector": 1, "target": 0}),
+                      (attr.Occlusion(MLP), {"sliding_window_shapes": (1,), "target": 0})):
+            want = a.attribute(X, **kw)
+            got = attr.NoiseTunnel(a).attribute(X, nt_samples=3, stdevs=0.0, **kw)
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+        with self.assertRaises(ArgumentError):
+            attr.NoiseTunnel(attr.KernelShap(MLP)).attribute(X, target=0, n_samples=4)
+        self.assertEqual(attr.Saliency(MLP).attribute(X, target=0).shape, X.shape)  # nothing stays captured
+
     def test_draws_repeat_with_the_seed_and_differ_between_calls(self):
         gs = attr.GradientShap(MLP)
         captum.manual_seed(7)

@@ -6,7 +6,8 @@ import inspect
 import itertools
 import logging
 import numbers
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -261,7 +262,32 @@ def _numbers_left(g: Given, target: Request) -> int:
     return int(np.prod(sizes[int(target.get("rank", 0)) :], dtype=np.int64))
 
 
+class _Captured(BaseException):
+    """Carries a plan out of the attribute() that made it."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self.plan = plan
+
+
+_capturing = threading.local()
+
+
+def captured(call: Callable[[], Any]) -> Plan:
+    """The plan that call() would run; it is not run."""
+    _capturing.on = True
+    try:
+        call()
+    except _Captured as c:
+        return c.plan
+    finally:
+        _capturing.on = False
+    raise TypeError("nothing was to be run")
+
+
 def run(plan: Plan) -> Scores:
+    if getattr(_capturing, "on", False):
+        raise _Captured(plan)
     g = plan.given
     target = plan.request.get("target", {})
     check_target(g, target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._arrays import ArgumentError
-from .._call import Plan, finish, next_seed
+from .._call import Plan, captured, finish, next_seed
 from ._base import Attribution
 from ._gradient import samples_of, stdevs_of
 
@@ -18,7 +18,7 @@ class NoiseTunnel(Attribution):
     _method = "noise-tunnel"
 
     def __init__(self, attribution_method: Attribution) -> None:
-        if not isinstance(attribution_method, Attribution) or not hasattr(attribution_method, "_plan"):
+        if not isinstance(attribution_method, Attribution) or isinstance(attribution_method, NoiseTunnel):
             raise TypeError("NoiseTunnel takes an attribution object, such as IntegratedGradients(model)")
         self.attribution_method = attribution_method
         self.forward_func = attribution_method.forward_func
@@ -44,15 +44,17 @@ class NoiseTunnel(Attribution):
     ) -> Plan:
         if nt_type not in _TYPES:
             raise ArgumentError(f"nt_type: one of {', '.join(_TYPES)}, not {nt_type!r}")
+        if "n_samples" in kwargs:
+            raise ArgumentError("n_samples: a method that draws has its default inside NoiseTunnel; leave it out")
         base: Any = self.attribution_method
         if draw_baseline_from_distrib:
             base._rows, old = True, getattr(base, "_rows", False)
             try:
-                plan: Plan = base._plan(inputs, **kwargs)
+                plan = captured(lambda: base.attribute(inputs, **kwargs))
             finally:
                 base._rows = old
         else:
-            plan = base._plan(inputs, **kwargs)
+            plan = captured(lambda: base.attribute(inputs, **kwargs))
         q = plan.request
         q.update(base=q["method"], method="noise-tunnel", noise=_TYPES[nt_type], seed=next_seed())
         q.update(samples=samples_of(nt_samples, "nt_samples"), stdevs=stdevs_of(plan.given, stdevs, True))
