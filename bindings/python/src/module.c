@@ -37,6 +37,7 @@ static PyMethodDef functions[] = {
     {"net_sensitivity", pyasc_net_sensitivity, METH_VARARGS,
      "net_sensitivity(subject, request, how) -> dict"},
     {"net_attack", pyasc_net_attack, METH_VARARGS, "net_attack(subject, request, how) -> dict"},
+    {"net_dataset", pyasc_net_dataset, METH_VARARGS, "net_dataset(subject, request, how, progress) -> dict"},
     {"net_lime_base", pyasc_net_lime_base, METH_VARARGS,
      "net_lime_base(subject, request, how, progress) -> dict"},
     {NULL, NULL, 0, NULL}};

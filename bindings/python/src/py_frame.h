@@ -45,6 +45,7 @@ PyObject *pyasc_net_infidelity(PyObject *module, PyObject *args);
 PyObject *pyasc_net_sensitivity(PyObject *module, PyObject *args);
 PyObject *pyasc_net_attack(PyObject *module, PyObject *args);
 PyObject *pyasc_net_lime_base(PyObject *module, PyObject *args);
+PyObject *pyasc_net_dataset(PyObject *module, PyObject *args);
 PyObject *pyasc_captum_names(PyObject *module, PyObject *unused);
 
 #endif

@@ -14,7 +14,6 @@ ABSENT: dict[str, dict[str, str]] = {
         "InterpretableEmbeddingBase": _EMBEDDING,
         "configure_interpretable_embedding_layer": _EMBEDDING,
         "remove_interpretable_embedding_layer": _EMBEDDING,
-        "DataLoaderAttribution": "the C interface has it (ascribe/dataset.h); here, a loop over batches and FeatureAblation",
         "ModelInputWrapper": "inputs are attributed to beside layers without a wrapper",
         "ImageMaskInput": "language models here read text alone",
         "RemoteLLMAttribution": "models behind a network are asked by `ascribe serve`'s own API",

@@ -12,6 +12,7 @@ from ._base import (
     NeuronAttribution,
     PerturbationAttribution,
 )
+from ._dataset import DataLoaderAttribution
 from ._gradient import (
     Deconvolution,
     DeepLift,
@@ -83,6 +84,7 @@ from ._perturbation import (
 )
 
 __all__ = [
+    "DataLoaderAttribution",
     "Alpha1_Beta0_Rule",
     "Attribution",
     "Deconvolution",
