@@ -2,8 +2,8 @@
  *
  * Peak, arithmetic and bytes moved are those of the programs that would run. Time: arithmetic over the rate
  * at which this machine runs one block of the model (and its head) at the very shape of a pass, measured here
- * once for each shape; fresh memory over the measured rate of first touching it; and what the dry run itself
- * took for everything that a real run does as well. */
+ * once for each shape (and kept for a minute, models/rates.h); fresh memory over the measured rate of first
+ * touching it; and what the dry run itself took for everything that a real run does as well. */
 #ifndef ASC_ESTIMATE_H
 #define ASC_ESTIMATE_H
 

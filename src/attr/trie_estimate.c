@@ -94,11 +94,19 @@ static asc_status measure(asc_job *j, const asc_trie *t, const asc_trie_plan *pl
     } while (more && w.pass.pairs < plan->look.most_pairs);
     if (!more) goto done;
     const double n = (double)w.pass.n, pairs = w.pass.pairs;
+    const asc_rate_kind kind = plan->look.n_layers > 0 ? ASC_RATE_TRIE_ROWS : ASC_RATE_TRIE;
+    const double *kept = asc_rates_find(&j->m->rates, kind, j->ctx->precision, n, pairs);
+    if (kept != NULL) {
+        *out = (rates){.token = kept[0], .pair = kept[1], .row = kept[2]};
+        goto done;
+    }
     ASC_TRY(time_pass(j, plan, &w.pass, false, &with, &head));
     ASC_TRY(time_pass(j, plan, &w.pass, true, &without, &unused));
     out->pair = with > without && pairs > n ? (with - without) / (pairs - n) : 0.0;
     out->token = with / n - out->pair * pairs / n;
     out->row = head;
+    asc_rates_keep(&j->m->rates, kind, j->ctx->precision, n, pairs,
+                   (double[3]){out->token, out->pair, out->row});
 done:
     asc_trie_walk_deinit(&w);
     return st;
