@@ -120,8 +120,7 @@ static bool room_for(exchange *x, size_t n) {
     server *s = x->s;
     size_t want = x->body_len + n, cap = x->body_cap > 0 ? x->body_cap : 4096;
     if (want < n) return false;
-    if (x->body_cap == 0 && announced(x) > cap && announced(x) <= s->o.max_body_bytes) cap = announced(x);
-    while (cap < want) cap *= 2;
+    while (cap < want) cap *= 2; /* by what came, not by what was announced: a promise takes nobody's room */
     if (cap == x->body_cap) return true;
     pthread_mutex_lock(&s->lock); /* all bodies together: eight of the largest */
     bool fits = s->body_bytes + (cap - x->body_cap) <= 8 * s->o.max_body_bytes + 4096 * s->o.max_clients;
