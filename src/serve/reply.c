@@ -114,6 +114,7 @@ static int status_of(asc_status st) {
     case ASC_OUT_OF_RANGE:
     case ASC_NOT_FOUND:
     case ASC_UNIMPLEMENTED:
+    case ASC_DATA_LOSS: /* a picture or an array that the client sent; of the model see the worker */
         return 400;
     case ASC_RESOURCE_EXHAUSTED:
         return 413;

@@ -67,7 +67,8 @@ void exchange_redirect(exchange *x, const char *path);
 void exchange_fail(exchange *x, int status, const char *code, const char *param, const char *message,
                    const char *hint, double retry_after_s);
 /* The same for a status of the library: INVALID_ARGUMENT, OUT_OF_RANGE, NOT_FOUND -> 400; RESOURCE_EXHAUSTED
- * -> 413 (a limit) ; UNIMPLEMENTED -> 400; UNAVAILABLE, FAILED_PRECONDITION (file replaced) -> 503; rest 500.
+ * -> 413 (a limit) ; UNIMPLEMENTED, DATA_LOSS (of what the client sent) -> 400; UNAVAILABLE,
+ * FAILED_PRECONDITION (file replaced) -> 503; rest 500.
  */
 void exchange_fail_status(exchange *x, asc_ctx *ctx, asc_status st);
 

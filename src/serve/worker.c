@@ -39,10 +39,12 @@ static asc_status check_file(server *s, job *j) {
 static void tell_failure(server *s, job *j, asc_status st) {
     serve_fault f;
     pthread_mutex_lock(&s->lock);
-    if (j->stop != STOP_NONE)
+    if (j->stop != STOP_NONE) {
         job_stop_fault(j, &j->fault);
-    else if (j->fault.status == 0)
+    } else if (j->fault.status == 0) {
         serve_fault_status(&j->fault, s->place.ctx, st);
+        if (st == ASC_DATA_LOSS) j->fault.status = 500; /* what the client sent was read before */
+    }
     f = j->fault;
     bool begun = j->handed;
     j->closing = true;
@@ -72,8 +74,8 @@ void *worker_main(void *cls) {
         s->running = j;
         j->state = JOB_RUNNING;
         j->started = serve_now();
+        asc_cancel_reset(s->place.ctx); /* under the lock: who stops this job from here on is heard */
         pthread_mutex_unlock(&s->lock);
-        asc_cancel_reset(s->place.ctx);
         run(s, j);
         pthread_mutex_lock(&s->lock);
         j->self = NULL;

@@ -149,11 +149,15 @@ static void nets(void **state) {
         reply_free(&r);
         free(body);
     }
-    static const char *const bad[][2] = {{"{\"prompt\": \"a\"}", "prompt"},
-                                         {"{\"image\": \"AAAA\"}", NULL},
-                                         {"{\"image\": \"%%%\"}", "image"},
-                                         {"{\"input\": [1, \"a\"]}", "input"},
-                                         {"{}", NULL}};
+    static const char *const bad[][2] = {
+        {"{\"prompt\": \"a\"}", "prompt"},
+        {"{\"image\": \"AAAA\"}", NULL},
+        {"{\"image\": \"%%%\"}", "image"},
+        {"{\"input\": [1, \"a\"]}", "input"},
+        /* damaged, which is the client's fault: a PNG's header, an array's */
+        {"{\"image\": \"iVBORw0KGgoAAAANSUhEUgAAAAAAAAAACAIAAAAA\"}", "image"},
+        {"{\"input\": {\"npy_b64\": \"k05VTVBZAQD//3s=\"}}", "input"},
+        {"{}", NULL}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         reply r = api_call(s, "POST", "/v1/explain", bad[i][0]);
         if (r.status != 400 || (bad[i][1] != NULL && strstr(r.body, bad[i][1]) == NULL))
