@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _settings
 from .._arrays import ArgumentError, Kind, as_tuple, to_numpy
-from .._call import Given, Plan, Request, base_request, bind, check_target, target_of
+from .._call import Given, Plan, Request, base_request, baselines_of, bind, check_target, target_of
 from .._model import Layer, as_model, values_at
 
 
@@ -148,6 +148,26 @@ class NeuronAttribution(InternalAttribution):
     """Methods that explain a unit of a layer."""
 
 
+class InternalWithFactor(InternalAttribution):
+    """Methods about inner values whose scores have the factor value - baseline, or leave it out."""
+
+    def __init__(
+        self,
+        forward_func: Any,
+        layer: Any,
+        device_ids: Any = None,
+        multiply_by_inputs: bool = True,
+        *,
+        compat: bool | None = None,
+    ) -> None:
+        super().__init__(forward_func, layer, device_ids, compat=compat)
+        self._multiply_by_inputs = multiply_by_inputs
+
+    @property
+    def multiplies_by_inputs(self) -> bool:
+        return self._multiply_by_inputs
+
+
 def check_grad_kwargs(grad_kwargs: Any) -> None:
     """torch.autograd.grad's options: inputs without a path to the output have zero scores here in any case."""
     if not grad_kwargs:
@@ -178,3 +198,13 @@ def rule_of(method: str) -> str:
     if method not in RULES:
         raise ArgumentError(f"method: one of {', '.join(RULES)}, not {method!r}")
     return "gauss-legendre" if method == "gausslegendre" else method.replace("_", "-")
+
+
+def path_of(g: Given, baselines: Any, n_steps: Any, method: str, internal_batch_size: Any) -> Request:
+    """The fields of a path from the baselines to the inputs."""
+    return {
+        "baselines": baselines_of(g, baselines),
+        "steps": steps_of(n_steps),
+        "rule": rule_of(method),
+        "rows_per_pass": rows_of(internal_batch_size),
+    }

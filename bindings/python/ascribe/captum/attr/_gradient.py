@@ -11,7 +11,7 @@ from ... import _ascribe
 from .._arrays import ArgumentError, to_numpy
 from .._call import Given, Plan, Request, baselines_of, finish, give_back, next_seed, run
 from .._model import Layer
-from ._base import GradientAttribution, rows_of, rule_of, steps_of
+from ._base import GradientAttribution, path_of
 
 
 class _WithFactor(GradientAttribution):
@@ -32,21 +32,6 @@ class IntegratedGradients(_WithFactor):
     _method = "integrated-gradients"
     _has_delta = True
 
-    def _plan(
-        self,
-        inputs: Any,
-        baselines: Any = None,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        n_steps: int = 50,
-        method: str = "gausslegendre",
-        internal_batch_size: int | None = None,
-    ) -> Plan:
-        g, q = self._start(inputs, target, additional_forward_args)
-        q.update(baselines=baselines_of(g, baselines), steps=steps_of(n_steps), rule=rule_of(method))
-        q.update(rows_per_pass=rows_of(internal_batch_size), no_multiply=not self._multiply_by_inputs)
-        return Plan(g, q, single=True)
-
     def attribute(
         self,
         inputs: Any,
@@ -58,8 +43,9 @@ class IntegratedGradients(_WithFactor):
         internal_batch_size: int | None = None,
         return_convergence_delta: bool = False,
     ) -> Any:
-        plan = self._plan(inputs, baselines, target, additional_forward_args, n_steps, method, internal_batch_size)
-        return finish(plan, return_convergence_delta)
+        g, q = self._start(inputs, target, additional_forward_args)
+        q.update(path_of(g, baselines, n_steps, method, internal_batch_size), no_multiply=not self._multiply_by_inputs)
+        return finish(Plan(g, q, single=True), return_convergence_delta)
 
 
 class Saliency(GradientAttribution):
@@ -67,27 +53,19 @@ class Saliency(GradientAttribution):
 
     _method = "saliency"
 
-    def _plan(
-        self, inputs: Any, target: Any = None, abs: bool = True, additional_forward_args: Any = None
-    ) -> Plan:
-        g, q = self._start(inputs, target, additional_forward_args)
-        q["norm"] = "abs" if abs else "signed"
-        return Plan(g, q, single=True)
-
     def attribute(
         self, inputs: Any, target: Any = None, abs: bool = True, additional_forward_args: Any = None
     ) -> Any:
-        return finish(self._plan(inputs, target, abs, additional_forward_args))
+        g, q = self._start(inputs, target, additional_forward_args)
+        q["norm"] = "abs" if abs else "signed"
+        return finish(Plan(g, q, single=True))
 
 
 class _Plain(GradientAttribution):
     """Methods without options."""
 
-    def _plan(self, inputs: Any, target: Any = None, additional_forward_args: Any = None) -> Plan:
-        return Plan(*self._start(inputs, target, additional_forward_args), single=True)
-
     def attribute(self, inputs: Any, target: Any = None, additional_forward_args: Any = None) -> Any:
-        return finish(self._plan(inputs, target, additional_forward_args))
+        return finish(Plan(*self._start(inputs, target, additional_forward_args), single=True))
 
 
 class InputXGradient(_Plain):
@@ -123,21 +101,6 @@ class GuidedGradCam(GradientAttribution):
             raise ArgumentError("device_ids: everything runs on one device here; leave it out")
         self.layer = layer
 
-    def _plan(
-        self,
-        inputs: Any,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        interpolate_mode: str = "nearest",
-        attribute_to_layer_input: bool = False,
-    ) -> Plan:
-        g, q = self._start(inputs, target, additional_forward_args)
-        layer = Layer(g.net, self._model, self.layer, attribute_to_layer_input)
-        if layer.several:
-            raise ArgumentError("GuidedGradCam takes a layer with one value")
-        q.update(neuron={"value": layer.sites[0]}, resize=interpolate_mode)
-        return Plan(g, q, single=True)
-
     def attribute(
         self,
         inputs: Any,
@@ -146,9 +109,12 @@ class GuidedGradCam(GradientAttribution):
         interpolate_mode: str = "nearest",
         attribute_to_layer_input: bool = False,
     ) -> Any:
-        return finish(
-            self._plan(inputs, target, additional_forward_args, interpolate_mode, attribute_to_layer_input)
-        )
+        g, q = self._start(inputs, target, additional_forward_args)
+        layer = Layer(g.net, self._model, self.layer, attribute_to_layer_input)
+        if layer.several:
+            raise ArgumentError("GuidedGradCam takes a layer with one value")
+        q.update(neuron={"value": layer.sites[0]}, resize=interpolate_mode)
+        return finish(Plan(g, q, single=True))
 
 
 # ---- DeepLift
@@ -180,6 +146,7 @@ class DeepLift(_WithFactor):
     _method = "deep-lift"
     _has_delta = True
     _rows = False
+    _needs_baselines = False
 
     def __init__(
         self, model: Any, multiply_by_inputs: bool = True, eps: float = 1e-10, *, compat: bool | None = None
@@ -187,20 +154,6 @@ class DeepLift(_WithFactor):
         super().__init__(model, multiply_by_inputs, compat=compat)
         if eps != 1e-10:
             raise ArgumentError("eps: where two values are the same is decided to rounding here; leave it at 1e-10")
-
-    def _plan(
-        self,
-        inputs: Any,
-        baselines: Any = None,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        custom_attribution_func: Any = None,
-    ) -> Plan:
-        g, q = self._start(inputs, target, additional_forward_args)
-        q.update(
-            baselines=baselines_of(g, baselines, self._rows, inputs), no_multiply=not self._multiply_by_inputs
-        )
-        return Plan(g, q, single=True)
 
     def attribute(
         self,
@@ -211,7 +164,12 @@ class DeepLift(_WithFactor):
         return_convergence_delta: bool = False,
         custom_attribution_func: Any = None,
     ) -> Any:
-        plan = self._plan(inputs, baselines, target, additional_forward_args)
+        if self._needs_baselines and baselines is None:
+            raise ArgumentError(f"baselines: {type(self).__name__} needs rows of them")
+        g, q = self._start(inputs, target, additional_forward_args)
+        q["baselines"] = baselines_of(g, baselines, self._rows, inputs)
+        q["no_multiply"] = not self._multiply_by_inputs
+        plan = Plan(g, q, single=True)
         if custom_attribution_func is None:
             return finish(plan, return_convergence_delta)
         return self._own(plan, custom_attribution_func, return_convergence_delta)
@@ -240,21 +198,10 @@ class DeepLiftShap(DeepLift):
 
     _method = "deep-lift-shap"
     _rows = True
+    _needs_baselines = True
 
     def __init__(self, model: Any, multiply_by_inputs: bool = True, *, compat: bool | None = None) -> None:
         super().__init__(model, multiply_by_inputs, compat=compat)
-
-    def _plan(
-        self,
-        inputs: Any,
-        baselines: Any = None,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        custom_attribution_func: Any = None,
-    ) -> Plan:
-        if baselines is None:
-            raise ArgumentError("baselines: DeepLiftShap needs rows of them")
-        return super()._plan(inputs, baselines, target, additional_forward_args)
 
     def _own(self, plan: Plan, func: Any, return_convergence_delta: bool) -> Any:
         raise ArgumentError(
@@ -268,22 +215,6 @@ class GradientShap(_WithFactor):
     _method = "gradient-shap"
     _has_delta = True
 
-    def _plan(
-        self,
-        inputs: Any,
-        baselines: Any,
-        n_samples: int = 5,
-        stdevs: Any = 0.0,
-        target: Any = None,
-        additional_forward_args: Any = None,
-    ) -> Plan:
-        if baselines is None:
-            raise ArgumentError("baselines: GradientShap needs them")
-        g, q = self._start(inputs, target, additional_forward_args)
-        q.update(baselines=baselines_of(g, baselines, True, inputs), no_multiply=not self._multiply_by_inputs)
-        q.update(samples=samples_of(n_samples), stdevs=stdevs_of(g, stdevs), seed=next_seed())
-        return Plan(g, q, single=True)
-
     def attribute(
         self,
         inputs: Any,
@@ -294,8 +225,21 @@ class GradientShap(_WithFactor):
         additional_forward_args: Any = None,
         return_convergence_delta: bool = False,
     ) -> Any:
-        plan = self._plan(inputs, baselines, n_samples, stdevs, target, additional_forward_args)
-        return finish(plan, return_convergence_delta)
+        g, q = self._start(inputs, target, additional_forward_args)
+        q.update(draws_of(self, g, baselines, inputs, n_samples, stdevs), no_multiply=not self._multiply_by_inputs)
+        return finish(Plan(g, q, single=True), return_convergence_delta)
+
+
+def draws_of(method: Any, g: Given, baselines: Any, inputs: Any, n_samples: Any, stdevs: Any) -> Request:
+    """The fields of expected gradients: baselines to draw from, and how much noise."""
+    if baselines is None:
+        raise ArgumentError(f"baselines: {type(method).__name__} needs them")
+    return {
+        "baselines": baselines_of(g, baselines, True, inputs),
+        "samples": samples_of(n_samples),
+        "stdevs": stdevs_of(g, stdevs),
+        "seed": next_seed(),
+    }
 
 
 def samples_of(n: Any, what: str = "n_samples") -> int:

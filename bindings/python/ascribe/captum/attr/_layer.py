@@ -7,29 +7,15 @@ from typing import Any
 import numpy as np
 
 from .._arrays import ArgumentError, to_numpy
-from .._call import Plan, baselines_of, finish, masks_of, next_seed
+from .._call import baselines_of, finish, masks_of, next_seed
 from .._model import values_at
-from ._base import LayerAttribution, check_grad_kwargs, rows_of, rule_of, steps_of
-from ._gradient import _custom, _full_baselines, samples_of, stdevs_of
+from ._base import InternalWithFactor, LayerAttribution, check_grad_kwargs, path_of
+from ._gradient import _custom, _full_baselines, draws_of
 from ._perturbation import copies_of
 
 
-class _WithFactor(LayerAttribution):
-    def __init__(
-        self,
-        forward_func: Any,
-        layer: Any,
-        device_ids: Any = None,
-        multiply_by_inputs: bool = True,
-        *,
-        compat: bool | None = None,
-    ) -> None:
-        super().__init__(forward_func, layer, device_ids, compat=compat)
-        self._multiply_by_inputs = multiply_by_inputs
-
-    @property
-    def multiplies_by_inputs(self) -> bool:
-        return self._multiply_by_inputs
+class _WithFactor(InternalWithFactor, LayerAttribution):
+    """Layer methods with that factor."""
 
 
 class LayerActivation(LayerAttribution):
@@ -50,19 +36,6 @@ class LayerGradientXActivation(_WithFactor):
 
     _method = "input-x-gradient"
 
-    def _plan(
-        self,
-        inputs: Any,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        attribute_to_layer_input: bool = False,
-        grad_kwargs: Any = None,
-    ) -> Plan:
-        check_grad_kwargs(grad_kwargs)
-        plan = self._start_layer(inputs, target, additional_forward_args, attribute_to_layer_input, True)
-        plan.request["no_multiply"] = not self._multiply_by_inputs
-        return plan
-
     def attribute(
         self,
         inputs: Any,
@@ -71,7 +44,10 @@ class LayerGradientXActivation(_WithFactor):
         attribute_to_layer_input: bool = False,
         grad_kwargs: Any = None,
     ) -> Any:
-        return finish(self._plan(inputs, target, additional_forward_args, attribute_to_layer_input, grad_kwargs))
+        check_grad_kwargs(grad_kwargs)
+        plan = self._start_layer(inputs, target, additional_forward_args, attribute_to_layer_input, True)
+        plan.request["no_multiply"] = not self._multiply_by_inputs
+        return finish(plan)
 
 
 class LayerGradCam(LayerAttribution):
@@ -79,21 +55,6 @@ class LayerGradCam(LayerAttribution):
 
     _method = "grad-cam"
 
-    def _plan(
-        self,
-        inputs: Any,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        attribute_to_layer_input: bool = False,
-        relu_attributions: bool = False,
-        attr_dim_summation: bool = True,
-        grad_kwargs: Any = None,
-    ) -> Plan:
-        check_grad_kwargs(grad_kwargs)
-        plan = self._start_layer(inputs, target, additional_forward_args, attribute_to_layer_input)
-        plan.request.update(relu=relu_attributions, keep_channels=not attr_dim_summation)
-        return plan
-
     def attribute(
         self,
         inputs: Any,
@@ -104,41 +65,13 @@ class LayerGradCam(LayerAttribution):
         attr_dim_summation: bool = True,
         grad_kwargs: Any = None,
     ) -> Any:
-        return finish(
-            self._plan(
-                inputs,
-                target,
-                additional_forward_args,
-                attribute_to_layer_input,
-                relu_attributions,
-                attr_dim_summation,
-                grad_kwargs,
-            )
-        )
+        check_grad_kwargs(grad_kwargs)
+        plan = self._start_layer(inputs, target, additional_forward_args, attribute_to_layer_input)
+        plan.request.update(relu=relu_attributions, keep_channels=not attr_dim_summation)
+        return finish(plan)
 
 
-class _Path(LayerAttribution):
-    """Methods along the line from the baselines to the inputs."""
-
-    def _path(
-        self,
-        inputs: Any,
-        baselines: Any,
-        target: Any,
-        additional_forward_args: Any,
-        n_steps: int,
-        method: str,
-        internal_batch_size: int | None,
-        at_input: bool,
-        several: bool = False,
-    ) -> Plan:
-        plan = self._start_layer(inputs, target, additional_forward_args, at_input, several)
-        plan.request.update(baselines=baselines_of(plan.given, baselines), steps=steps_of(n_steps))
-        plan.request.update(rule=rule_of(method), rows_per_pass=rows_of(internal_batch_size))
-        return plan
-
-
-class InternalInfluence(_Path):
+class InternalInfluence(LayerAttribution):
     """The mean gradient at a layer along the path."""
 
     _method = "internal-influence"
@@ -156,21 +89,12 @@ class InternalInfluence(_Path):
         grad_kwargs: Any = None,
     ) -> Any:
         check_grad_kwargs(grad_kwargs)
-        return finish(
-            self._path(
-                inputs,
-                baselines,
-                target,
-                additional_forward_args,
-                n_steps,
-                method,
-                internal_batch_size,
-                attribute_to_layer_input,
-            )
-        )
+        plan = self._start_layer(inputs, target, additional_forward_args, attribute_to_layer_input)
+        plan.request.update(path_of(plan.given, baselines, n_steps, method, internal_batch_size))
+        return finish(plan)
 
 
-class LayerConductance(_Path):
+class LayerConductance(LayerAttribution):
     """How much of the output's change flows through each unit of a layer."""
 
     _method = "conductance"
@@ -190,16 +114,8 @@ class LayerConductance(_Path):
         grad_kwargs: Any = None,
     ) -> Any:
         check_grad_kwargs(grad_kwargs)
-        plan = self._path(
-            inputs,
-            baselines,
-            target,
-            additional_forward_args,
-            n_steps,
-            method,
-            internal_batch_size,
-            attribute_to_layer_input,
-        )
+        plan = self._start_layer(inputs, target, additional_forward_args, attribute_to_layer_input)
+        plan.request.update(path_of(plan.given, baselines, n_steps, method, internal_batch_size))
         if not self._captum:
             plan.request["rule"] = None
         return finish(plan, return_convergence_delta)
@@ -209,27 +125,11 @@ class LayerConductance(_Path):
         return True
 
 
-class LayerIntegratedGradients(_Path):
+class LayerIntegratedGradients(_WithFactor):
     """Integrated gradients between a layer's values at the baselines and at the inputs."""
 
     _method = "integrated-gradients"
     _has_delta = True
-
-    def __init__(
-        self,
-        forward_func: Any,
-        layer: Any,
-        device_ids: Any = None,
-        multiply_by_inputs: bool = True,
-        *,
-        compat: bool | None = None,
-    ) -> None:
-        super().__init__(forward_func, layer, device_ids, compat=compat)
-        self._multiply_by_inputs = multiply_by_inputs
-
-    @property
-    def multiplies_by_inputs(self) -> bool:
-        return self._multiply_by_inputs
 
     def attribute(
         self,
@@ -245,17 +145,8 @@ class LayerIntegratedGradients(_Path):
         grad_kwargs: Any = None,
     ) -> Any:
         check_grad_kwargs(grad_kwargs)
-        plan = self._path(
-            inputs,
-            baselines,
-            target,
-            additional_forward_args,
-            n_steps,
-            method,
-            internal_batch_size,
-            attribute_to_layer_input,
-            True,
-        )
+        plan = self._start_layer(inputs, target, additional_forward_args, attribute_to_layer_input, True)
+        plan.request.update(path_of(plan.given, baselines, n_steps, method, internal_batch_size))
         plan.request["no_multiply"] = not self._multiply_by_inputs
         return finish(plan, return_convergence_delta)
 
@@ -266,24 +157,12 @@ class LayerDeepLift(_WithFactor):
     _method = "deep-lift"
     _has_delta = True
     _rows = False
+    _needs_baselines = False
 
     def __init__(
         self, model: Any, layer: Any, multiply_by_inputs: bool = True, *, compat: bool | None = None
     ) -> None:
         super().__init__(model, layer, None, multiply_by_inputs, compat=compat)
-
-    def _plan(
-        self,
-        inputs: Any,
-        baselines: Any = None,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        attribute_to_layer_input: bool = False,
-    ) -> Plan:
-        plan = self._start_layer(inputs, target, additional_forward_args, attribute_to_layer_input)
-        plan.request["baselines"] = baselines_of(plan.given, baselines, self._rows, inputs)
-        plan.request["no_multiply"] = not self._multiply_by_inputs
-        return plan
 
     def attribute(
         self,
@@ -297,7 +176,11 @@ class LayerDeepLift(_WithFactor):
         grad_kwargs: Any = None,
     ) -> Any:
         check_grad_kwargs(grad_kwargs)
-        plan = self._plan(inputs, baselines, target, additional_forward_args, attribute_to_layer_input)
+        if self._needs_baselines and baselines is None:
+            raise ArgumentError(f"baselines: {type(self).__name__} needs rows of them")
+        plan = self._start_layer(inputs, target, additional_forward_args, attribute_to_layer_input)
+        plan.request["baselines"] = baselines_of(plan.given, baselines, self._rows, inputs)
+        plan.request["no_multiply"] = not self._multiply_by_inputs
         if custom_attribution_func is None:
             return finish(plan, return_convergence_delta)
         if self._rows or return_convergence_delta:
@@ -318,18 +201,7 @@ class LayerDeepLiftShap(LayerDeepLift):
 
     _method = "deep-lift-shap"
     _rows = True
-
-    def _plan(
-        self,
-        inputs: Any,
-        baselines: Any = None,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        attribute_to_layer_input: bool = False,
-    ) -> Plan:
-        if baselines is None:
-            raise ArgumentError("baselines: LayerDeepLiftShap needs rows of them")
-        return super()._plan(inputs, baselines, target, additional_forward_args, attribute_to_layer_input)
+    _needs_baselines = True
 
 
 class LayerGradientShap(_WithFactor):
@@ -351,12 +223,9 @@ class LayerGradientShap(_WithFactor):
         grad_kwargs: Any = None,
     ) -> Any:
         check_grad_kwargs(grad_kwargs)
-        if baselines is None:
-            raise ArgumentError("baselines: LayerGradientShap needs them")
         plan = self._start_layer(inputs, target, additional_forward_args, attribute_to_layer_input)
-        g, q = plan.given, plan.request
-        q.update(baselines=baselines_of(g, baselines, True, inputs), no_multiply=not self._multiply_by_inputs)
-        q.update(samples=samples_of(n_samples), stdevs=stdevs_of(g, stdevs), seed=next_seed())
+        plan.request.update(draws_of(self, plan.given, baselines, inputs, n_samples, stdevs))
+        plan.request["no_multiply"] = not self._multiply_by_inputs
         return finish(plan, return_convergence_delta)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ... import _ascribe
 from ..._progress import watched
 from .._arrays import Array, ArgumentError, to_numpy
-from .._call import Given, Plan, baselines_of, give_back, input_masks, next_seed, run, scores_of
+from .._call import Given, Plan, Request, baselines_of, give_back, input_masks, next_seed, run, scores_of
 from ._base import PerturbationAttribution
 from ._gradient import samples_of
 from ._perturbation import copies_of
@@ -94,28 +94,31 @@ def _surrogate(model: Any) -> SurrogateModel:
 class _Fitted(PerturbationAttribution):
     """Methods that fit a linear model to random sets of features."""
 
-    def _feature_plan(
+    def _fit(self) -> Request:
+        """How the model is fitted; left to the library here."""
+        return {}
+
+    def attribute(
         self,
         inputs: Any,
-        baselines: Any,
-        target: Any,
-        additional_forward_args: Any,
-        feature_mask: Any,
-        n_samples: int,
-        perturbations_per_eval: int,
-        show_progress: bool,
-    ) -> Plan:
+        baselines: Any = None,
+        target: Any = None,
+        additional_forward_args: Any = None,
+        feature_mask: Any = None,
+        n_samples: int = 25,
+        perturbations_per_eval: int = 1,
+        return_input_shape: bool = True,
+        show_progress: bool = False,
+    ) -> Any:
         g, q = self._start(inputs, target, additional_forward_args)
         q.update(baselines=baselines_of(g, baselines, True), masks=input_masks(g, feature_mask))
         q.update(samples=samples_of(n_samples), seed=next_seed())
-        q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
-        return Plan(g, q, single=False, progress=show_progress)
-
-    def _give(self, plan: Plan, return_input_shape: bool) -> Any:
+        q.update(self._fit(), rows_per_pass=copies_of(g, perturbations_per_eval))
+        plan = Plan(g, q, single=False, progress=show_progress)
         s = run(plan)
         if return_input_shape:
             return give_back(plan, s.arrays)
-        return plan.given.kind.wrap(by_feature(plan.given, s.arrays, plan.request.get("masks")))
+        return g.kind.wrap(by_feature(g, s.arrays, q["masks"]))
 
 
 def _ids(g: Given, masks: list[Array] | None) -> tuple[list[Array], int]:
@@ -150,54 +153,6 @@ class KernelShap(_Fitted):
 
     _method = "kernel-shap"
 
-    def _plan(
-        self,
-        inputs: Any,
-        baselines: Any = None,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        feature_mask: Any = None,
-        n_samples: int = 25,
-        perturbations_per_eval: int = 1,
-        return_input_shape: bool = True,
-        show_progress: bool = False,
-    ) -> Plan:
-        return self._feature_plan(
-            inputs,
-            baselines,
-            target,
-            additional_forward_args,
-            feature_mask,
-            n_samples,
-            perturbations_per_eval,
-            show_progress,
-        )
-
-    def attribute(
-        self,
-        inputs: Any,
-        baselines: Any = None,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        feature_mask: Any = None,
-        n_samples: int = 25,
-        perturbations_per_eval: int = 1,
-        return_input_shape: bool = True,
-        show_progress: bool = False,
-    ) -> Any:
-        plan = self._plan(
-            inputs,
-            baselines,
-            target,
-            additional_forward_args,
-            feature_mask,
-            n_samples,
-            perturbations_per_eval,
-            return_input_shape,
-            show_progress,
-        )
-        return self._give(plan, return_input_shape)
-
 
 class Lime(_Fitted):
     """Coefficients of a sparse linear model around the input."""
@@ -223,57 +178,14 @@ class Lime(_Fitted):
         if perturb_func is not None:
             raise ArgumentError("perturb_func: sets are drawn by fair coins here; LimeBase takes a function of your own")
 
-    def _plan(
-        self,
-        inputs: Any,
-        baselines: Any = None,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        feature_mask: Any = None,
-        n_samples: int = 25,
-        perturbations_per_eval: int = 1,
-        return_input_shape: bool = True,
-        show_progress: bool = False,
-    ) -> Plan:
-        plan = self._feature_plan(
-            inputs,
-            baselines,
-            target,
-            additional_forward_args,
-            feature_mask,
-            n_samples,
-            perturbations_per_eval,
-            show_progress,
-        )
-        q = plan.request
-        q.update(surrogate=self._surrogate.kind, distance=self._kernel.distance_mode)
-        q.update(penalty=self._surrogate.alpha, kernel_width=self._kernel.kernel_width)
-        return plan
-
-    def attribute(
-        self,
-        inputs: Any,
-        baselines: Any = None,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        feature_mask: Any = None,
-        n_samples: int = 25,
-        perturbations_per_eval: int = 1,
-        return_input_shape: bool = True,
-        show_progress: bool = False,
-    ) -> Any:
-        plan = self._plan(
-            inputs,
-            baselines,
-            target,
-            additional_forward_args,
-            feature_mask,
-            n_samples,
-            perturbations_per_eval,
-            return_input_shape,
-            show_progress,
-        )
-        return self._give(plan, return_input_shape)
+    def _fit(self) -> Request:
+        s, k = self._surrogate, self._kernel
+        return {
+            "surrogate": s.kind,
+            "penalty": s.alpha,
+            "distance": k.distance_mode,
+            "kernel_width": k.kernel_width,
+        }
 
 
 class LimeBase(PerturbationAttribution):

@@ -105,13 +105,6 @@ class LRP(GradientAttribution):
     def multiplies_by_inputs(self) -> bool:
         return True
 
-    def _plan(
-        self, inputs: Any, target: Any = None, additional_forward_args: Any = None, verbose: bool = False
-    ) -> Plan:
-        g, q = self._start(inputs, target, additional_forward_args)
-        q["rules"] = rules_of(self.rules, g)
-        return Plan(g, q, single=True)
-
     def attribute(
         self,
         inputs: Any,
@@ -120,11 +113,12 @@ class LRP(GradientAttribution):
         return_convergence_delta: bool = False,
         verbose: bool = False,
     ) -> Any:
-        plan = self._plan(inputs, target, additional_forward_args)
+        g, q = self._start(inputs, target, additional_forward_args)
+        q["rules"] = rules_of(self.rules, g)
         if verbose:
-            for rule in plan.request["rules"] or []:
+            for rule in q["rules"] or []:
                 print(f"Applied {rule[2]} on layer {rule[0]}")
-        return finish(plan, return_convergence_delta)
+        return finish(Plan(g, q, single=True), return_convergence_delta)
 
 
 class LayerLRP(LayerAttribution):

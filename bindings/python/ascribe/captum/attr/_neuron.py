@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .._arrays import ArgumentError
-from .._call import Plan, baselines_of, finish, input_masks, next_seed, target_of, unit_of
-from ._base import NeuronAttribution, check_grad_kwargs, rows_of, rule_of, steps_of
-from ._gradient import _custom, _full_baselines, samples_of, stdevs_of
+from .._call import Plan, baselines_of, finish, input_masks, target_of, unit_of
+from ._base import InternalWithFactor, NeuronAttribution, check_grad_kwargs, path_of
+from ._gradient import _custom, _full_baselines, draws_of
 from ._perturbation import copies_of
 
 
@@ -20,22 +20,8 @@ class _Neuron(NeuronAttribution):
         return Plan(g, q, single=True)
 
 
-class _WithFactor(_Neuron):
-    def __init__(
-        self,
-        forward_func: Any,
-        layer: Any,
-        device_ids: Any = None,
-        multiply_by_inputs: bool = True,
-        *,
-        compat: bool | None = None,
-    ) -> None:
-        super().__init__(forward_func, layer, device_ids, compat=compat)
-        self._multiply_by_inputs = multiply_by_inputs
-
-    @property
-    def multiplies_by_inputs(self) -> bool:
-        return self._multiply_by_inputs
+class _WithFactor(InternalWithFactor, _Neuron):
+    """Neuron methods with that factor."""
 
 
 class _Plain(_Neuron):
@@ -87,9 +73,8 @@ class NeuronIntegratedGradients(_WithFactor):
         attribute_to_neuron_input: bool = False,
     ) -> Any:
         plan = self._start_unit(inputs, neuron_selector, additional_forward_args, attribute_to_neuron_input)
-        q = plan.request
-        q.update(baselines=baselines_of(plan.given, baselines), steps=steps_of(n_steps), rule=rule_of(method))
-        q.update(rows_per_pass=rows_of(internal_batch_size), no_multiply=not self._multiply_by_inputs)
+        plan.request.update(path_of(plan.given, baselines, n_steps, method, internal_batch_size))
+        plan.request["no_multiply"] = not self._multiply_by_inputs
         return finish(plan)
 
 
@@ -113,11 +98,9 @@ class NeuronConductance(_WithFactor):
     ) -> Any:
         check_grad_kwargs(grad_kwargs)
         plan = self._start_unit(inputs, neuron_selector, additional_forward_args, attribute_to_neuron_input)
-        g, q = plan.given, plan.request
-        q["neuron"] = q["target"]
-        q["target"] = target_of(target)
-        q.update(baselines=baselines_of(g, baselines), steps=steps_of(n_steps), rule=rule_of(method))
-        q.update(rows_per_pass=rows_of(internal_batch_size), no_multiply=not self._multiply_by_inputs)
+        q = plan.request
+        q.update(neuron=q["target"], target=target_of(target), no_multiply=not self._multiply_by_inputs)
+        q.update(path_of(plan.given, baselines, n_steps, method, internal_batch_size))
         return finish(plan)
 
 
@@ -179,9 +162,8 @@ class NeuronGradientShap(_WithFactor):
         attribute_to_neuron_input: bool = False,
     ) -> Any:
         plan = self._start_unit(inputs, neuron_selector, additional_forward_args, attribute_to_neuron_input)
-        g, q = plan.given, plan.request
-        q.update(baselines=baselines_of(g, baselines, True, inputs), no_multiply=not self._multiply_by_inputs)
-        q.update(samples=samples_of(n_samples), stdevs=stdevs_of(g, stdevs), seed=next_seed())
+        plan.request.update(draws_of(self, plan.given, baselines, inputs, n_samples, stdevs))
+        plan.request["no_multiply"] = not self._multiply_by_inputs
         return finish(plan)
 
 

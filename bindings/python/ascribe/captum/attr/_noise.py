@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._arrays import ArgumentError
-from .._call import Plan, captured, finish, next_seed
+from .._call import captured, finish, next_seed
 from ._base import Attribution
 from ._gradient import samples_of, stdevs_of
 
@@ -32,7 +32,7 @@ class NoiseTunnel(Attribution):
     def has_convergence_delta(self) -> bool:
         return self.attribution_method.has_convergence_delta()
 
-    def _plan(
+    def attribute(
         self,
         inputs: Any,
         nt_type: str = "smoothgrad",
@@ -41,7 +41,8 @@ class NoiseTunnel(Attribution):
         stdevs: Any = 1.0,
         draw_baseline_from_distrib: bool = False,
         **kwargs: Any,
-    ) -> Plan:
+    ) -> Any:
+        delta = bool(kwargs.pop("return_convergence_delta", False))
         if nt_type not in _TYPES:
             raise ArgumentError(f"nt_type: one of {', '.join(_TYPES)}, not {nt_type!r}")
         if "n_samples" in kwargs:
@@ -61,20 +62,4 @@ class NoiseTunnel(Attribution):
         if nt_samples_batch_size is not None:
             q["rows_per_pass"] = samples_of(nt_samples_batch_size, "nt_samples_batch_size") * plan.given.examples
         q["draw_baselines"] = draw_baseline_from_distrib
-        return plan
-
-    def attribute(
-        self,
-        inputs: Any,
-        nt_type: str = "smoothgrad",
-        nt_samples: int = 5,
-        nt_samples_batch_size: int | None = None,
-        stdevs: Any = 1.0,
-        draw_baseline_from_distrib: bool = False,
-        **kwargs: Any,
-    ) -> Any:
-        delta = bool(kwargs.pop("return_convergence_delta", False))
-        plan = self._plan(
-            inputs, nt_type, nt_samples, nt_samples_batch_size, stdevs, draw_baseline_from_distrib, **kwargs
-        )
         return finish(plan, delta)

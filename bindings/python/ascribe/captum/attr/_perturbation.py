@@ -23,23 +23,6 @@ class FeatureAblation(PerturbationAttribution):
 
     _method = "feature-ablation"
 
-    def _plan(
-        self,
-        inputs: Any,
-        baselines: Any = None,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        feature_mask: Any = None,
-        perturbations_per_eval: int = 1,
-        show_progress: bool = False,
-        **kwargs: Any,
-    ) -> Plan:
-        _refuse(kwargs)
-        g, q = self._start(inputs, target, additional_forward_args)
-        q.update(baselines=baselines_of(g, baselines), masks=input_masks(g, feature_mask))
-        q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
-        return Plan(g, q, flatten=True, progress=show_progress)
-
     def attribute(
         self,
         inputs: Any,
@@ -51,18 +34,11 @@ class FeatureAblation(PerturbationAttribution):
         show_progress: bool = False,
         **kwargs: Any,
     ) -> Any:
-        return finish(
-            self._plan(
-                inputs,
-                baselines,
-                target,
-                additional_forward_args,
-                feature_mask,
-                perturbations_per_eval,
-                show_progress,
-                **kwargs,
-            )
-        )
+        _refuse(kwargs)
+        g, q = self._start(inputs, target, additional_forward_args)
+        q.update(baselines=baselines_of(g, baselines), masks=input_masks(g, feature_mask))
+        q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
+        return finish(Plan(g, q, flatten=True, progress=show_progress))
 
 
 def _refuse(kwargs: dict[str, Any]) -> None:
@@ -82,22 +58,6 @@ class FeaturePermutation(PerturbationAttribution):
         if perm_func is not None:
             raise ArgumentError("perm_func: permutations are the library's own here; leave it out")
 
-    def _plan(
-        self,
-        inputs: Any,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        feature_mask: Any = None,
-        perturbations_per_eval: int = 1,
-        show_progress: bool = False,
-        **kwargs: Any,
-    ) -> Plan:
-        _refuse(kwargs)
-        g, q = self._start(inputs, target, additional_forward_args)
-        q.update(masks=input_masks(g, feature_mask), rows_per_pass=copies_of(g, perturbations_per_eval))
-        q["seed"] = next_seed()
-        return Plan(g, q, flatten=True, progress=show_progress)
-
     def attribute(
         self,
         inputs: Any,
@@ -108,17 +68,11 @@ class FeaturePermutation(PerturbationAttribution):
         show_progress: bool = False,
         **kwargs: Any,
     ) -> Any:
-        return finish(
-            self._plan(
-                inputs,
-                target,
-                additional_forward_args,
-                feature_mask,
-                perturbations_per_eval,
-                show_progress,
-                **kwargs,
-            )
-        )
+        _refuse(kwargs)
+        g, q = self._start(inputs, target, additional_forward_args)
+        q.update(masks=input_masks(g, feature_mask), rows_per_pass=copies_of(g, perturbations_per_eval))
+        q["seed"] = next_seed()
+        return finish(Plan(g, q, flatten=True, progress=show_progress))
 
 
 def _sizes(g: Given, value: Any, what: str, widths: list[int] | None) -> list[int]:
@@ -150,7 +104,7 @@ class Occlusion(PerturbationAttribution):
 
     _method = "occlusion"
 
-    def _plan(
+    def attribute(
         self,
         inputs: Any,
         sliding_window_shapes: Any,
@@ -160,7 +114,7 @@ class Occlusion(PerturbationAttribution):
         additional_forward_args: Any = None,
         perturbations_per_eval: int = 1,
         show_progress: bool = False,
-    ) -> Plan:
+    ) -> Any:
         g, q = self._start(inputs, target, additional_forward_args)
         window = _sizes(g, sliding_window_shapes, "sliding_window_shapes", None)
         dims = [d for a in g.inputs for d in a.shape[1:]]
@@ -175,31 +129,7 @@ class Occlusion(PerturbationAttribution):
                 raise ArgumentError(f"strides: {tuple(step)} leaves gaps between windows of {tuple(window)}")
             q["stride"] = step
         q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
-        return Plan(g, q, flatten=True, progress=show_progress)
-
-    def attribute(
-        self,
-        inputs: Any,
-        sliding_window_shapes: Any,
-        strides: Any = None,
-        baselines: Any = None,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        perturbations_per_eval: int = 1,
-        show_progress: bool = False,
-    ) -> Any:
-        return finish(
-            self._plan(
-                inputs,
-                sliding_window_shapes,
-                strides,
-                baselines,
-                target,
-                additional_forward_args,
-                perturbations_per_eval,
-                show_progress,
-            )
-        )
+        return finish(Plan(g, q, flatten=True, progress=show_progress))
 
 
 class ShapleyValueSampling(PerturbationAttribution):
@@ -207,23 +137,6 @@ class ShapleyValueSampling(PerturbationAttribution):
 
     _method = "shapley-value-sampling"
 
-    def _plan(
-        self,
-        inputs: Any,
-        baselines: Any = None,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        feature_mask: Any = None,
-        n_samples: int = 25,
-        perturbations_per_eval: int = 1,
-        show_progress: bool = False,
-    ) -> Plan:
-        g, q = self._start(inputs, target, additional_forward_args)
-        q.update(baselines=baselines_of(g, baselines, True), masks=input_masks(g, feature_mask))
-        q.update(samples=samples_of(n_samples), seed=next_seed())
-        q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
-        return Plan(g, q, progress=show_progress)
-
     def attribute(
         self,
         inputs: Any,
@@ -235,18 +148,11 @@ class ShapleyValueSampling(PerturbationAttribution):
         perturbations_per_eval: int = 1,
         show_progress: bool = False,
     ) -> Any:
-        return finish(
-            self._plan(
-                inputs,
-                baselines,
-                target,
-                additional_forward_args,
-                feature_mask,
-                n_samples,
-                perturbations_per_eval,
-                show_progress,
-            )
-        )
+        g, q = self._start(inputs, target, additional_forward_args)
+        q.update(baselines=baselines_of(g, baselines, True), masks=input_masks(g, feature_mask))
+        q.update(samples=samples_of(n_samples), seed=next_seed())
+        q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
+        return finish(Plan(g, q, progress=show_progress))
 
 
 class ShapleyValues(PerturbationAttribution):
@@ -254,21 +160,6 @@ class ShapleyValues(PerturbationAttribution):
 
     _method = "shapley-values"
 
-    def _plan(
-        self,
-        inputs: Any,
-        baselines: Any = None,
-        target: Any = None,
-        additional_forward_args: Any = None,
-        feature_mask: Any = None,
-        perturbations_per_eval: int = 1,
-        show_progress: bool = False,
-    ) -> Plan:
-        g, q = self._start(inputs, target, additional_forward_args)
-        q.update(baselines=baselines_of(g, baselines, True), masks=input_masks(g, feature_mask))
-        q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
-        return Plan(g, q, progress=show_progress)
-
     def attribute(
         self,
         inputs: Any,
@@ -279,14 +170,7 @@ class ShapleyValues(PerturbationAttribution):
         perturbations_per_eval: int = 1,
         show_progress: bool = False,
     ) -> Any:
-        return finish(
-            self._plan(
-                inputs,
-                baselines,
-                target,
-                additional_forward_args,
-                feature_mask,
-                perturbations_per_eval,
-                show_progress,
-            )
-        )
+        g, q = self._start(inputs, target, additional_forward_args)
+        q.update(baselines=baselines_of(g, baselines, True), masks=input_masks(g, feature_mask))
+        q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
+        return finish(Plan(g, q, progress=show_progress))

@@ -9,9 +9,12 @@ import numpy as np
 
 from ... import _ascribe
 from .._arrays import Array, ArgumentError, Kind, as_tuple, to_numpy
-from .._call import Given, next_seed
+from .._call import Given, captured, next_seed
+from ..attr._base import GradientAttribution, PerturbationAttribution
+from ..attr._lime import LimeBase
 from ._samples import chunk_of, count_of, in_chunks, repeat, rows
 
+_INSIDE = (GradientAttribution, PerturbationAttribution)
 _NORMS: dict[Any, str] = {"fro": "l2", 2: "l2", 1: "l1", float("inf"): "inf"}
 
 
@@ -50,10 +53,11 @@ def sensitivity_max(
         raise ArgumentError(f"norm_ord: 'fro', 1, 2 or inf, not {norm_ord!r}")
     n = count_of(n_perturb_samples)
     method: Any = getattr(explanation_func, "__self__", None)
-    if hasattr(method, "_plan") and getattr(explanation_func, "__name__", "") == "attribute":
-        plan = method._plan(inputs, **kwargs)
-        if plan.layers is None and plan.request["method"] != "noise-tunnel":
-            return _inside(plan.given, plan.request, perturb_func, perturb_radius, n, norm_ord, max_examples_per_batch)
+    inside = isinstance(method, _INSIDE) and not isinstance(method, LimeBase)
+    own = kwargs.get("custom_attribution_func") is not None
+    if inside and not own and getattr(explanation_func, "__name__", "") == "attribute":
+        plan = captured(lambda: explanation_func(inputs, **kwargs))
+        return _inside(plan.given, plan.request, perturb_func, perturb_radius, n, norm_ord, max_examples_per_batch)
     return _outside(
         explanation_func, inputs, perturb_func, perturb_radius, n, norm_ord, max_examples_per_batch, kwargs
     )
