@@ -88,6 +88,18 @@ static asc_status by_ids(serve_bench *b, const json_t *list, asc_text *t) {
     return st;
 }
 
+/* The reply has some hundred bytes for each token, and is held until its client has read it. */
+enum { MOST_TEXT = 1 << 20 };
+
+static bool fits(const api_body *body, bool text, serve_fault *fault) {
+    char message[96];
+    if ((text ? api_text(body, "text").len : json_array_size(api_get(body, "ids"))) <= MOST_TEXT) return true;
+    snprintf(message, sizeof message, "\"%s\": more than %d %s", text ? "text" : "ids", MOST_TEXT,
+             text ? "bytes" : "tokens");
+    serve_fault_set(fault, 413, "text_too_long", text ? "text" : "ids", message, "ask for a piece at a time");
+    return false;
+}
+
 void api_tokenize(exchange *x) {
     serve_fault fault = {0};
     api_body body = {0};
@@ -97,6 +109,7 @@ void api_tokenize(exchange *x) {
     if (ok && text == ids)
         ok = api_bad(&fault, "missing_field", text ? "ids" : "text", "a text is split, ids are put together",
                      "give either \"text\" or \"ids\"");
+    ok = ok && fits(&body, text, &fault);
     serve_bench *b = server_lock_bench(exchange_server(x));
     ok = ok && api_need_tokens(b, &fault);
     if (ok) {

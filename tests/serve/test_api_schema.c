@@ -151,6 +151,18 @@ static void lists(void **state) {
     r = api_call(s, "GET", "/v1/methods", NULL);
     assert_string_equal(text_at(r.json, "data.0.name"), asc_method_at(0)->name);
     reply_free(&r);
+    /* a reply has far more bytes than its text, so what it may hold has a limit of its own */
+    enum { TEXT = (1 << 20) + 1 };
+    char *large = malloc(TEXT + 16);
+    assert_non_null(large);
+    int head = snprintf(large, 16, "{\"text\": \"");
+    memset(large + head, 'a', TEXT);
+    memcpy(large + head + TEXT, "\"}", 3);
+    r = api_call(s, "POST", "/v1/tokenize", large);
+    assert_int_equal(r.status, 413);
+    assert_non_null(strstr(r.body, "text_too_long"));
+    reply_free(&r);
+    free(large);
     r = api_call(s, "POST", "/v1/tokenize", "{\"text\": \"some words\"}");
     assert_int_equal(json_integer_value(at(r.json, "n")), json_array_size(at(r.json, "ids")));
     char *ids = json_dumps(at(r.json, "ids"), 0), body[256];
