@@ -72,7 +72,7 @@ ASC_API bool asc_neuron_parse(const asc_net *net, const char *text, asc_view *si
 typedef struct asc_site_choice {
     const char *at;      /* the site to attribute to; NULL = none chosen */
     const char *through; /* guided-grad-cam: the layer on the way; NULL = none chosen */
-    bool sum_rows;       /* scores are per byte once each row of them is summed (asc_scores_sum_rows) */
+    bool sum_rows;       /* scores are per byte once each row of them is summed (asc_attribution_sum_rows) */
 } asc_site_choice;
 
 /* Bytes have no gradient. Methods that need one get the first inner value with one row per byte (its one-hot
@@ -83,8 +83,8 @@ typedef struct asc_site_choice {
  */
 ASC_API ASC_MUST_USE asc_status asc_net_choose_site(asc_net *net, const asc_attr_request *q, bool bytes,
                                                     int64_t picture_input, asc_site_choice *out);
-/* Sums scores over the last axis, in place. */
-ASC_API void asc_scores_sum_rows(asc_scores *s);
+/* Sums the first scores over their last axis, in place; the error bound then is that of the sums. */
+ASC_API void asc_attribution_sum_rows(asc_attribution *r);
 
 /* ---- features, windows, rules ------------------------------------------------------------------------- */
 

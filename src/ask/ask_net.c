@@ -32,6 +32,6 @@ void asc_ask_net_free(asc_question *q) {
 asc_status asc_ask_net_run(asc_question *q, asc_answer *a) {
     asc_status st = asc_attribute(q->net, &q->attr, &a->attribution);
     if (st == ASC_OK && q->of_net->sum_rows && !q->attr.dry_run)
-        asc_scores_sum_rows(&a->attribution->scores[0]);
+        asc_attribution_sum_rows(a->attribution);
     return st;
 }

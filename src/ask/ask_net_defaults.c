@@ -3,6 +3,7 @@
 #include "alloc.h"
 #include "ascribe/net_defaults.h"
 #include "net.h"
+#include <math.h>
 
 enum { MAGIKA_BYTES = 2048, MAGIKA_PADDING = 256 };
 
@@ -112,7 +113,7 @@ asc_status asc_net_choose_site(asc_net *net, const asc_attr_request *q, bool byt
     return ASC_OK; /* the library's own message says what to do */
 }
 
-void asc_scores_sum_rows(asc_scores *s) {
+static void sum_rows(asc_scores *s) {
     int64_t width = s->shape.dims[s->shape.rank - 1], rows = 1;
     s->shape.rank--;
     for (int d = 0; d < s->shape.rank; d++) rows *= s->shape.dims[d];
@@ -125,6 +126,22 @@ void asc_scores_sum_rows(asc_scores *s) {
         s->data[i] = sum;
         if (s->error != NULL) s->error[i] = error;
     }
+}
+
+static void find_bound(const asc_scores *s, double *bound) {
+    size_t n = 1;
+    for (int d = 0; d < s->shape.rank; d++) n *= (size_t)s->shape.dims[d];
+    if (s->error == NULL) *bound = (double)NAN;
+    for (size_t i = 0; i < n && !isnan(*bound); i++) {
+        if (!(s->error[i] <= *bound)) *bound = s->error[i];
+    }
+}
+
+void asc_attribution_sum_rows(asc_attribution *r) {
+    if (r->n_scores == 0) return;
+    sum_rows(&r->scores[0]);
+    r->error_bound = 0.0;
+    for (size_t i = 0; i < r->n_scores; i++) find_bound(&r->scores[i], &r->error_bound);
 }
 
 asc_status asc_mask_make(asc_ctx *ctx, const asc_mask_words *words, const asc_image *picture, bool nhwc,

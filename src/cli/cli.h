@@ -221,7 +221,7 @@ void cli_net_args_free(cli *c, cli_net_args *a);
 
 /* explain_net.c, for commands that explain nets: everything up to the request; free a in any case. */
 int cli_net_open(cli *c, cli_net_args *a, asc_attr_request *q);
-/* Sets a site for methods that cannot take bytes; then scores are to be summed (asc_scores_sum_rows). */
+/* Sets a site for methods that cannot take bytes; then scores are to be summed (asc_attribution_sum_rows). */
 int cli_net_choose_site(cli *c, cli_net_args *a, asc_attr_request *q, bool *chosen);
 asc_net_report cli_net_report(const cli *c, const cli_net_args *a, const asc_attr_request *q,
                               const asc_attribution *r);

@@ -95,7 +95,7 @@ static int run_one(cli *c, cli_net_args *a, const asc_attr_request *base, entry 
         return EXIT_DONE;
     }
     judge(c, a, e);
-    if (chosen) asc_scores_sum_rows(&e->r->scores[0]);
+    if (chosen) asc_attribution_sum_rows(e->r);
     return EXIT_DONE;
 }
 

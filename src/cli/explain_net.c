@@ -130,7 +130,7 @@ int cli_explain_net(cli *c) {
     if (rc == EXIT_DONE && (st = asc_attribute(a.net, &q, &r)) != ASC_OK) rc = cli_error(c, st);
     if (rc == EXIT_DONE && !q.dry_run) cli_note_levels(c);
     if (rc == EXIT_DONE) {
-        if (chosen && !q.dry_run) asc_scores_sum_rows(&r->scores[0]);
+        if (chosen && !q.dry_run) asc_attribution_sum_rows(r);
         asc_net_report rep = cli_net_report(c, &a, &q, r);
         rc = write_all(c, &rep);
     }

@@ -230,7 +230,7 @@ static int run_net(cli_job *j, cli_run *out, char *why, size_t why_size) {
     asc_attribution *r = NULL;
     size_t n = 0, at = 0;
     asc_status st = asc_attribute(j->builtin != NULL ? asc_builtin_net(j->builtin) : j->net.net, &j->q, &r);
-    if (st == ASC_OK && j->sum_rows && r->n_scores > 0) asc_scores_sum_rows(&r->scores[0]);
+    if (st == ASC_OK && j->sum_rows) asc_attribution_sum_rows(r);
     for (size_t k = 0; st == ASC_OK && k < r->n_scores; k++) n += count(&r->scores[k]);
     if (st == ASC_OK && !make(out, n)) st = ASC_RESOURCE_EXHAUSTED;
     if (st != ASC_OK) {

@@ -151,7 +151,7 @@ static int run_again(cli *c, const asc_net_saved *s, int argc, char **argv) {
         if (st != ASC_OK) rc = cli_error(&again, st);
     }
     if (rc == EXIT_DONE) {
-        if (chosen) asc_scores_sum_rows(&r->scores[0]);
+        if (chosen) asc_attribution_sum_rows(r);
         rc = report(&again, s, r);
     }
     if (again.ctx != NULL) asc_attribution_destroy(again.ctx, r);
