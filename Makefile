@@ -12,7 +12,7 @@ export PREFIX DESTDIR JOBS FUZZ_SECONDS
 
 help: ## this list
 	@echo 'ascribe: where did this model output come from?'; echo
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-24s%s\n", $$1, $$2 }'
 
 build: ## install what is needed, compile to build/
 	@scripts/build.sh build
@@ -38,7 +38,7 @@ demo-python: model ## build the Python wheel, try it in a throw-away environment
 check: build ## build, tests and tree checks; minutes on 2 cores
 	@scripts/check.sh
 
-check-full: ## also clang, sanitizers, valgrind, fuzzing, a fresh clone
+check-full: ## also clang, sanitizers, valgrind, fuzzing, client, browser, packages, a clone
 	@scripts/check-full.sh
 
 bench: build model ## measured speed and memory, as ratios
@@ -53,7 +53,7 @@ onnx-node-tests: build ## ONNX's own 1,072 test models, on cpu and reference
 format: ## clang-format over the C sources
 	@scripts/install-deps.sh --full && git ls-files '*.c' '*.h' | xargs clang-format -i
 
-docs: build ## regenerate docs/ops.md, methods.md and cli.md from the program
+docs: build ## regenerate the pages and key lists that come from the program's tables
 	@scripts/gen-docs.sh
 
 install: build ## PREFIX=/usr/local DESTDIR=: library, headers, program, man pages

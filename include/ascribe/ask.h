@@ -122,6 +122,8 @@ typedef struct asc_question_key {
 
 ASC_API const asc_question_key *asc_question_key_at(size_t i); /* NULL when i is past the last */
 ASC_API const char *asc_key_type_name(asc_key_type t);         /* "text", "choice", ... */
+/* Is `value` one of the choices "a|b|token:ID"? A part in capitals stands for any text. */
+ASC_API bool asc_choice_fits(const char *choices, const char *value);
 /* All of them: docs/formats/question.md, and for a terminal. */
 ASC_API void asc_question_markdown(asc_text *out);
 ASC_API void asc_question_help(asc_text *out);

@@ -103,6 +103,10 @@ ASC_API void asc_picture_window(const asc_image *picture, const asc_image_prep *
 /* Half of each window; all channels of a picture at once (prep NULL = no picture). */
 ASC_API void asc_default_stride(const asc_image_prep *prep, const int64_t *window, size_t n, int64_t *stride);
 
+/* "3,-1,5" to at most `most` whole numbers with this separator between them; returns how many, 0: it is no
+ * such list. */
+ASC_API int asc_whole_numbers_parse(const char *text, char separator, int64_t *out, int most);
+
 /* "NAME[:A[,B]]" to a rule whose name (at most 31 characters) is copied to name; false: not of that form. */
 ASC_API bool asc_rule_parse(const char *text, char name[32], asc_rule_choice *out);
 

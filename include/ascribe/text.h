@@ -33,6 +33,9 @@ ASC_API void asc_text_addf(asc_text *t, const char *fmt, ...) ASC_PRINTF(2, 3);
  * characters and changes of writing direction as escapes. At most `columns` columns (0 = no limit), then
  * "...". Returns the columns taken. */
 ASC_API size_t asc_text_shown(asc_text *t, asc_view v, size_t columns);
+/* An error for a terminal: the message and, unless it is empty, on a second line what to try; both as
+ * asc_text_shown. */
+ASC_API void asc_text_complaint(asc_text *t, const char *message, const char *hint);
 /* n blanks. */
 ASC_API void asc_text_blanks(asc_text *t, size_t n);
 /* v in lines of at most `columns`, broken at blanks; lines after the first start with `indent` blanks. Ends

@@ -102,8 +102,7 @@ asc_status asc_ask_string(asc_question *q, asc_key_id id, const char **out) {
     return string_of(q, id, v, out);
 }
 
-/* Does `value` fit "a|b|token:ID"? */
-static bool allowed(const char *list, const char *value) {
+bool asc_choice_fits(const char *list, const char *value) {
     for (const char *p = list; *p != '\0';) {
         size_t n = strcspn(p, "|"), fixed = 0;
         while (fixed < n && !isupper((unsigned char)p[fixed])) fixed++;
@@ -122,7 +121,7 @@ asc_status asc_ask_choice(asc_question *q, asc_key_id id, const char **out) {
     snprintf(wanted, sizeof wanted, strchr(list, '|') != NULL ? "one of %s" : "\"%s\"", list);
     if (asc_json_typeof(v) != ASC_JSON_STRING) return asc_ask_wrong(q, id, v, wanted);
     asc_status st = string_of(q, id, v, &s);
-    if (st == ASC_OK && !allowed(list, s)) st = asc_ask_wrong(q, id, v, wanted);
+    if (st == ASC_OK && !asc_choice_fits(list, s)) st = asc_ask_wrong(q, id, v, wanted);
     if (st == ASC_OK) *out = s;
     return st;
 }

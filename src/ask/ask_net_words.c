@@ -4,8 +4,7 @@
 #include "net.h"
 #include <stdlib.h>
 
-/* "3,-1,5" to whole numbers; 0 = not a list of at most `most` of them. */
-static int whole_numbers(const char *s, char separator, int64_t *out, int most) {
+int asc_whole_numbers_parse(const char *s, char separator, int64_t *out, int most) {
     int n = 0;
     while (n < most) {
         char *end;
@@ -22,7 +21,7 @@ bool asc_mask_parse(const char *text, asc_mask_words *out) {
     int64_t size[2] = {0};
     bool grid = strncmp(text, "grid:", 5) == 0;
     if (!grid && strncmp(text, "superpixels:", 12) != 0) return false;
-    int k = whole_numbers(strchr(text, ':') + 1, 'x', size, 2);
+    int k = asc_whole_numbers_parse(strchr(text, ':') + 1, 'x', size, 2);
     if (k == 0 || size[0] < 1 || (k == 2 && size[1] < 1) || (!grid && k != 1)) return false;
     *out = (asc_mask_words){.grid = grid, .rows = size[0], .cols = k == 2 ? size[1] : size[0]};
     return true;
@@ -50,7 +49,7 @@ static bool is_site(const asc_net *net, asc_view name) {
 
 bool asc_neuron_parse(const asc_net *net, const char *text, asc_view *site, int64_t *index, int *rank) {
     const char *colon = strrchr(text, ':'); /* names of ONNX values may hold colons too */
-    *rank = colon != NULL ? whole_numbers(colon + 1, ',', index, ASC_MAX_RANK) : 0;
+    *rank = colon != NULL ? asc_whole_numbers_parse(colon + 1, ',', index, ASC_MAX_RANK) : 0;
     *site = asc_view_of(text);
     if (*rank == 0) return is_site(net, *site);
     asc_view before = asc_view_make(text, (size_t)(colon - text));

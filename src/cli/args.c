@@ -1,4 +1,5 @@
 /* args.c - from argv to values: --name value, --name=value, variables behind them; and values to numbers. */
+#include "ascribe/ask.h"
 #include "cli.h"
 #include <ctype.h>
 #include <errno.h>
@@ -57,14 +58,7 @@ bool cli_has(const cli *c, cli_option_id o) { return c->value[o] != NULL; }
 /* Does `value` fit "a|b|token:ID"? Any value fits an argument without bars. */
 static bool allowed(const char *list, const char *value) {
     if (strchr(list, '|') == NULL && !(islower((unsigned char)list[0]) && list[0] != '\0')) return true;
-    for (const char *p = list; *p != '\0';) {
-        size_t n = strcspn(p, "|"), fixed = 0;
-        while (fixed < n && !isupper((unsigned char)p[fixed])) fixed++;
-        if (fixed == n ? strlen(value) == n && strncmp(p, value, n) == 0 : strncmp(p, value, fixed) == 0)
-            return true;
-        p += n + (p[n] == '|');
-    }
-    return false;
+    return asc_choice_fits(list, value);
 }
 
 static int set(cli *c, int o, const char *value, const char *origin) {

@@ -103,6 +103,8 @@ typedef struct cli_adapters {
 } cli_adapters;
 int cli_read_adapters(const cli *c, cli_adapters *out);
 asc_weights_mode cli_weights(const cli *c);
+/* How these options want a model opened; *out borrows *adapters. */
+int cli_model_options(const cli *c, cli_adapters *adapters, asc_model_options *out);
 /* Prints the context's error; returns the exit code of st. */
 int cli_error(cli *c, asc_status st);
 void cli_install_signals(void);

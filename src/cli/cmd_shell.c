@@ -37,12 +37,8 @@ int cmd_shell(cli *c) {
         settings[o.n_set] = v;
     }
     int rc = cli_open_context(c);
-    if (rc == EXIT_DONE) rc = cli_read_adapters(c, &adapters);
+    if (rc == EXIT_DONE) rc = cli_model_options(c, &adapters, &o.model);
     if (rc != EXIT_DONE) return rc;
-    o.model = (asc_model_options){.struct_size = sizeof o.model,
-                                  .weights = cli_weights(c),
-                                  .adapters = adapters.v,
-                                  .n_adapters = adapters.n};
     if (history == NULL && shell_history_path(path, sizeof path)) history = path;
     if (history != NULL && strcmp(history, "off") != 0) o.history = history;
     cli_watch_file(c->operand[0]);

@@ -23,10 +23,9 @@ static int refuse_keys(const cli *c) {
 
 static int open_subject(cli *c, asc_subject **out) {
     cli_adapters a;
-    int rc = cli_read_adapters(c, &a);
+    asc_model_options o;
+    int rc = cli_model_options(c, &a, &o);
     if (rc != EXIT_DONE) return rc;
-    asc_model_options o = {
-        .struct_size = sizeof o, .weights = cli_weights(c), .adapters = a.v, .n_adapters = a.n};
     cli_watch_file(c->operand[0]);
     asc_status st = asc_subject_open(c->ctx, c->operand[0], &o, out);
     return st == ASC_OK ? EXIT_DONE : cli_error(c, st);

@@ -4,23 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "3,-1,5" -> numbers; 0 = not a list of whole numbers. */
-static int read_list(const char *s, const char *separators, int64_t *out, int most) {
-    int n = 0;
-    while (n < most) {
-        char *end;
-        out[n++] = strtoll(s, &end, 10);
-        if (end == s) return 0;
-        if (*end == '\0') return n;
-        if (strchr(separators, *end) == NULL) return 0;
-        s = end + 1;
-    }
-    return 0;
-}
-
 /* An index, or a label's index. */
 static int read_index(const cli_net_args *a, const char *text, const char *option, int64_t *out, int *rank) {
-    *rank = read_list(text, ",", out, ASC_MAX_RANK);
+    *rank = asc_whole_numbers_parse(text, ',', out, ASC_MAX_RANK);
     if (*rank > 0) return EXIT_DONE;
     const char *near;
     int64_t label = asc_label_find(a->labels, a->n_labels, (asc_view){text, strlen(text)}, &near);
@@ -127,7 +113,7 @@ static int read_mask(cli *c, cli_net_args *a, asc_attr_request *q) {
 
 int cli_net_window(cli *c, cli_net_args *a, asc_attr_request *q) {
     if (cli_has(c, OPT_WINDOW)) {
-        int n = read_list(c->value[OPT_WINDOW], "x", a->window, 2 * ASC_MAX_RANK);
+        int n = asc_whole_numbers_parse(c->value[OPT_WINDOW], 'x', a->window, 2 * ASC_MAX_RANK);
         if (n == 0) return cli_usage("--window is sizes as 3x16x16, not '%.60s'", c->value[OPT_WINDOW]);
         q->n_window = (size_t)n;
     } else if (q->method != NULL && strcmp(q->method, "occlusion") == 0 && a->picture.rgb != NULL) {
@@ -138,7 +124,7 @@ int cli_net_window(cli *c, cli_net_args *a, asc_attr_request *q) {
     }
     asc_default_stride(a->picture.rgb != NULL ? &a->prep : NULL, a->window, q->n_window, a->stride);
     if (cli_has(c, OPT_STRIDE) &&
-        read_list(c->value[OPT_STRIDE], "x", a->stride, 2 * ASC_MAX_RANK) != (int)q->n_window)
+        asc_whole_numbers_parse(c->value[OPT_STRIDE], 'x', a->stride, 2 * ASC_MAX_RANK) != (int)q->n_window)
         return cli_usage("--stride has as many sizes as --window");
     q->window = a->window;
     q->stride = a->stride;

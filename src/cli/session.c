@@ -160,12 +160,21 @@ asc_weights_mode cli_weights(const cli *c) {
     return strcmp(w, "stored") == 0 ? ASC_WEIGHTS_STORED : ASC_WEIGHTS_EXPANDED;
 }
 
+int cli_model_options(const cli *c, cli_adapters *adapters, asc_model_options *out) {
+    int rc = cli_read_adapters(c, adapters);
+    if (rc == EXIT_DONE)
+        *out = (asc_model_options){.struct_size = sizeof *out,
+                                   .weights = cli_weights(c),
+                                   .adapters = adapters->v,
+                                   .n_adapters = adapters->n};
+    return rc;
+}
+
 int cli_open_model(cli *c, asc_model **out) {
     cli_adapters a;
-    int rc = cli_read_adapters(c, &a);
+    asc_model_options o;
+    int rc = cli_model_options(c, &a, &o);
     if (rc != EXIT_DONE) return rc;
-    asc_model_options o = {
-        .struct_size = sizeof o, .weights = cli_weights(c), .adapters = a.v, .n_adapters = a.n};
     cli_watch_file(c->operand[0]);
     asc_status st = asc_model_open(c->ctx, c->operand[0], &o, out);
     return st == ASC_OK ? EXIT_DONE : cli_error(c, st);
@@ -192,11 +201,7 @@ static bool say(cli *c, const char *message, const char *hint) {
     asc_text *t = NULL;
     cli_clear_progress();
     if (asc_text_create(c->ctx, &t) != ASC_OK) return false;
-    asc_text_shown(t, (asc_view){message, strlen(message)}, 0);
-    if (hint[0] != '\0') {
-        asc_text_adds(t, "\n  try: ");
-        asc_text_shown(t, (asc_view){hint, strlen(hint)}, 0);
-    }
+    asc_text_complaint(t, message, hint);
     fprintf(stderr, "ascribe: %s\n", asc_text_view(t).ptr);
     asc_text_destroy(t);
     return true;

@@ -98,3 +98,10 @@ size_t asc_text_shown(asc_text *t, asc_view v, size_t columns) {
     }
     return at;
 }
+
+void asc_text_complaint(asc_text *t, const char *message, const char *hint) {
+    asc_text_shown(t, (asc_view){message, strlen(message)}, 0);
+    if (hint[0] == '\0') return;
+    asc_text_adds(t, "\n  try: ");
+    asc_text_shown(t, (asc_view){hint, strlen(hint)}, 0);
+}

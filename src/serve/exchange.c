@@ -33,8 +33,6 @@ void *exchange_begin(void *cls, const char *uri, struct MHD_Connection *c) {
 /* ---- what handlers read ---- */
 
 server *exchange_server(exchange *x) { return x->s; }
-const char *exchange_id(const exchange *x) { return x->id; }
-const char *exchange_method(const exchange *x) { return x->method; }
 const char *exchange_path(const exchange *x) { return x->path; }
 asc_view exchange_body(const exchange *x) { return (asc_view){x->body, x->body_len}; }
 

@@ -45,8 +45,6 @@ typedef struct job job;           /* work for the worker */
  */
 
 server *exchange_server(exchange *x);
-const char *exchange_id(const exchange *x);                       /* 16 hex digits, of X-Request-Id */
-const char *exchange_method(const exchange *x);                   /* "GET"; HEAD runs the route of GET */
 const char *exchange_path(const exchange *x);                     /* decoded, without the query */
 asc_view exchange_body(const exchange *x);                        /* whole; its size was checked */
 const char *exchange_header(const exchange *x, const char *name); /* NULL: not there */

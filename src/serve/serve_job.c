@@ -350,8 +350,6 @@ bool job_write(job *j, asc_view bytes) {
     return goes_on;
 }
 
-bool job_writes(job *j, const char *text) { return job_write(j, (asc_view){text, strlen(text)}); }
-
 bool job_goes_on(job *j) {
     pthread_mutex_lock(&j->s->lock);
     bool goes_on = j->stop == STOP_NONE;

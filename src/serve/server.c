@@ -44,11 +44,7 @@ static int say(asc_ctx *ctx, asc_status st, const char *path) {
                *hint = ctx != NULL ? asc_error_hint(ctx) : "";
     asc_text *t = NULL;
     if (ctx != NULL && message[0] != '\0' && asc_text_create(ctx, &t) == ASC_OK) {
-        asc_text_shown(t, (asc_view){message, strlen(message)}, 0);
-        if (hint[0] != '\0') {
-            asc_text_adds(t, "\n  try: ");
-            asc_text_shown(t, (asc_view){hint, strlen(hint)}, 0);
-        }
+        asc_text_complaint(t, message, hint);
         fprintf(stderr, "ascribe: %s\n", asc_text_view(t).ptr);
     } else {
         fprintf(stderr, "ascribe: cannot open '%.300s': %s\n", path,

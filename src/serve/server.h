@@ -291,6 +291,5 @@ int listen_open(const char *host, int port, guard_names *names, int *out_port, i
 double serve_now(void);                         /* seconds, monotonic */
 bool serve_random_hex(char *out, size_t bytes); /* two digits a byte and a NUL */
 void serve_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds);
-char *serve_copy(const char *s, size_t n);
 
 #endif

@@ -32,11 +32,7 @@ static bool say(shell *s, const char *message, const char *hint) {
     }
     asc_text_adds(t, "ascribe: ");
     if (!s->o->interactive && s->line > 0) asc_text_addf(t, "line %zu: ", s->line);
-    asc_text_shown(t, (asc_view){message, strlen(message)}, 0);
-    if (hint[0] != '\0') {
-        asc_text_adds(t, "\n  try: ");
-        asc_text_shown(t, (asc_view){hint, strlen(hint)}, 0);
-    }
+    asc_text_complaint(t, message, hint);
     fprintf(stderr, "%s\n", asc_text_view(t).ptr);
     asc_text_destroy(t);
     return false;

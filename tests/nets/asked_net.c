@@ -341,15 +341,9 @@ asc_status asked_ask(asked_net *a) {
     return st == ASC_OK ? asc_ask(a->subject, a->question, &a->answer) : st;
 }
 
-const asc_attr_request *asked_request(const asked_net *a) {
-    return a->question != NULL ? asc_question_attr_request(a->question) : NULL;
-}
-
 const asc_attribution *asked_result(const asked_net *a) {
     return a->answer != NULL ? asc_answer_attribution(a->answer) : NULL;
 }
-
-asc_answer *asked_answer(asked_net *a) { return a->answer; }
 
 /* Are two lists of doubles the same bits? Either both are absent. */
 static bool same(const double *a, const double *b, size_t n) {

@@ -23,10 +23,8 @@ void asked_free(asked_net *a); /* NULL is accepted */
 asc_view asked_json(const asked_net *a);
 /* Reads it and asks it (once). */
 ASC_MUST_USE asc_status asked_ask(asked_net *a);
-/* What was read, and the answer; NULL before asked_ask. */
-const asc_attr_request *asked_request(const asked_net *a);
+/* NULL before asked_ask. */
 const asc_attribution *asked_result(const asked_net *a);
-asc_answer *asked_answer(asked_net *a);
 
 /* The first difference of two results, bit by bit, in words; NULL: none. */
 const char *asked_difference(const asc_attribution *a, const asc_attribution *b, char out[200]);
