@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_KEPT = 64 };
@@ -45,7 +46,16 @@ static bool is_result(const char *name) {
     return guard_id(id);
 }
 
-/* What is there counts against the allowance; pieces of an interrupted write go. */
+/* Pieces of a write that was interrupted: nobody writes for so long. Another server may share the folder, so
+ * younger ones stay. */
+static bool is_abandoned(const store *st, const char *name) {
+    enum { OLD_SECONDS = 600 };
+    struct stat info;
+    return strncmp(name, ".new-", 5) == 0 && fstatat(st->dir, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+           time(NULL) - info.st_mtime > OLD_SECONDS;
+}
+
+/* What is there counts against the allowance. */
 static bool survey(store *st) {
     struct stat info;
     int fd = dup(st->dir);
@@ -55,7 +65,7 @@ static bool survey(store *st) {
         return false;
     }
     for (const struct dirent *e; (e = readdir(d)) != NULL;) {
-        if (strncmp(e->d_name, ".new-", 5) == 0) unlinkat(st->dir, e->d_name, 0);
+        if (is_abandoned(st, e->d_name)) unlinkat(st->dir, e->d_name, 0);
         if (!is_result(e->d_name) || fstatat(st->dir, e->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
         st->bytes += (size_t)info.st_size;
         st->n += strcmp(e->d_name + 16, ".json") == 0;

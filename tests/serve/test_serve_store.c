@@ -2,8 +2,11 @@
  * a full disk, a full allowance, an interrupted write. */
 #include "serve_fixture.h"
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
 
 static asc_view view(const char *s) { return (asc_view){s, strlen(s)}; }
 
@@ -162,13 +165,18 @@ static void test_folders(void **state) {
     snprintf(inside, sizeof inside, "%s/new/.new-%s.html", path, id);
     FILE *f = fopen(inside, "w"); /* of a write that was interrupted */
     fclose(f);
+    const struct timespec hour_ago[2] = {{.tv_sec = time(NULL) - 3600}, {.tv_sec = time(NULL) - 3600}};
+    assert_int_equal(utimensat(AT_FDCWD, inside, hour_ago, 0), 0);
+    snprintf(inside, sizeof inside, "%s/new/.new-%s.json", path, id);
+    f = fopen(inside, "w"); /* of another server that writes now: it stays */
+    fclose(f);
     snprintf(inside, sizeof inside, "%s/new/0000000000000000.json", path);
     assert_int_equal(symlink("/etc/passwd", inside), 0);
     snprintf(inside, sizeof inside, "%s/new", path);
     st = store_open(inside, 1000);
     expect_kept(st, id, "json", "{}");
     expect_missing(st, "0000000000000000", "json"); /* links lead elsewhere */
-    assert_int_equal(files_in(inside), 3);
+    assert_int_equal(files_in(inside), 4);
     store_close(st);
     snprintf(inside, sizeof inside, "%s/no/such", path);
     assert_null(store_open(inside, 1000));
