@@ -128,6 +128,24 @@ ASC_API ASC_MUST_USE asc_status asc_model_classify(asc_model *m, const int32_t *
 ASC_API size_t asc_model_embedding_width(const asc_model *m); /* 0: no encoder */
 ASC_API ASC_MUST_USE asc_status asc_model_embed_text(asc_model *m, const int32_t *ids, size_t n, double *out);
 
+/* A text as an encoder reads it: ids with its special tokens. types: of the tokens, NULL = all 0. Borrowed.
+ */
+typedef struct asc_id_text {
+    const int32_t *ids, *types;
+    size_t n;
+} asc_id_text;
+
+/* Tokens that run together at most; a longer text runs alone. */
+enum { ASC_EMBED_PASS_TOKENS = 1024 };
+
+/* Embeddings of many texts, out [n, width]: those of equal length run together, so that the weights are read
+ * once for many. A kernel may add up in another order for more rows, so a figure can differ from
+ * asc_model_embed_text's in the last digits of f32 (a few 1e-7 of a vector of length 1; not on the reference
+ * device); the same texts have the same bits. Progress and cancel between passes. Errors: those of
+ * asc_model_embed_text, with the text's index, before anything runs; CANCELLED. out is then unspecified. */
+ASC_API ASC_MUST_USE asc_status asc_model_embed_texts(asc_model *m, const asc_id_text *texts, size_t n,
+                                                      double *out);
+
 /* Called for each new token with its id and log-probability; false stops. */
 typedef bool (*asc_on_token)(void *self, int32_t id, double logprob);
 

@@ -59,23 +59,30 @@ static void write_one(asc_text *t, const wanted *w, size_t index, const double *
     asc_text_end(t);
 }
 
+/* The vectors of all inputs. job_goes_on is asked by the context's progress, between passes. */
+static asc_status embed(asc_model *m, const wanted *w, double **out) {
+    asc_id_text *v = calloc(w->n, sizeof *v);
+    double *x = calloc(w->n, asc_model_embedding_width(m) * sizeof *x);
+    for (size_t i = 0; v != NULL && i < w->n; i++) v[i] = (asc_id_text){.ids = w->v[i].ids, .n = w->v[i].n};
+    asc_status st = v != NULL && x != NULL ? asc_model_embed_texts(m, v, w->n, x) : ASC_RESOURCE_EXHAUSTED;
+    free(v);
+    *out = x;
+    return st;
+}
+
 static asc_status run(job *j, const job_place *at, void *self) {
     const wanted *w = self;
     asc_model *m = asc_subject_model(at->subject);
     const size_t width = asc_model_embedding_width(m);
-    double *x = malloc((width + 1) * sizeof *x);
+    double *x = NULL;
     asc_text *t = NULL;
-    asc_status st = x != NULL ? asc_text_create(at->ctx, &t) : ASC_RESOURCE_EXHAUSTED;
+    asc_status st = embed(m, w, &x);
+    if (st == ASC_OK) st = asc_text_create(at->ctx, &t);
     if (st == ASC_OK) {
         asc_text_object(t, NULL);
         asc_text_strz(t, "object", "list");
         asc_text_array(t, "data");
-    }
-    for (size_t i = 0; st == ASC_OK && i < w->n; i++) {
-        st = job_goes_on(j) ? asc_model_embed_text(m, w->v[i].ids, w->v[i].n, x) : ASC_CANCELLED;
-        if (st == ASC_OK) write_one(t, w, i, x, width);
-    }
-    if (st == ASC_OK) {
+        for (size_t i = 0; i < w->n; i++) write_one(t, w, i, x + i * width, width);
         asc_text_end(t);
         asc_text_strz(t, "model", w->model);
         asc_text_object(t, "usage");
@@ -148,14 +155,18 @@ static bool read_inputs(wanted *w, const json_t *in, serve_bench *b, serve_fault
     return true;
 }
 
-/* One text at a time, each reads the weights: the longest counts for memory. */
-static job_price price_of(const wanted *w, const asc_model_info *m) {
-    size_t longest = 0;
+/* The memory of the largest pass, and the vectors, which also stand in the reply (some 20 bytes a figure). A
+ * pass reads the weights; how many there are depends on the lengths: not more than texts, nor than lengths
+ * and full passes. */
+static job_price price_of(const wanted *w, const asc_model_info *m, size_t width) {
+    size_t longest = 0, rows = w->n_tokens < ASC_EMBED_PASS_TOKENS ? w->n_tokens : ASC_EMBED_PASS_TOKENS;
     for (size_t i = 0; i < w->n; i++) longest = w->v[i].n > longest ? w->v[i].n : longest;
+    if (longest > rows) rows = longest;
     const size_t row = (size_t)(m->d_model * 16 + m->d_ff * 4) + (size_t)m->n_heads * longest * 2;
+    const size_t most = longest + w->n_tokens / ASC_EMBED_PASS_TOKENS + 1, passes = w->n < most ? w->n : most;
     return (job_price){.seconds = 0.02 + 2.0 * (double)m->n_params_blocks * (double)w->n_tokens / 5e10 +
-                                  (double)m->file_bytes / 1e10 * (double)w->n,
-                       .bytes = row * longest * sizeof(float) + w->n * 64,
+                                  (double)m->file_bytes / 1e10 * (double)passes,
+                       .bytes = row * rows * sizeof(float) + w->n * (64 + width * 32),
                        .tokens = longest};
 }
 
@@ -176,7 +187,7 @@ void api_embeddings(exchange *x) {
         ok = api_need_encoder(b, &fault) && read_inputs(w, api_get(&body, "input"), b, &fault);
         if (ok) {
             const asc_model_info m = asc_model_get_info(asc_subject_model(b->subject));
-            price = price_of(w, &m);
+            price = price_of(w, &m, asc_model_embedding_width(asc_subject_model(b->subject)));
         }
         server_unlock_bench(s);
     }

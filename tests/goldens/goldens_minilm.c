@@ -75,7 +75,7 @@ bool goldens_minilm_open(goldens *g) {
 
 void goldens_minilm(goldens *g, const asc_json *line) {
     static int32_t ids[MAX];
-    static double embedding[WIDTH];
+    static double embedding[WIDTH], rows[3 * WIDTH];
     char what[160];
     asc_view name = asc_json_str(asc_json_get(line, "name"));
     const asc_json *m = asc_json_get(line, "methods"), *ig = asc_json_get(m, "ig");
@@ -92,6 +92,14 @@ void goldens_minilm(goldens *g, const asc_json *line) {
         return;
     }
     compare(g, asc_json_get(line, "embedding_a"), embedding, WIDTH, top.embedding, what);
+    const asc_id_text texts[] = {{ids, NULL, n}, {ids, NULL, n > 1 ? n - 1 : n}, {ids, NULL, n}};
+    snprintf(what, sizeof what, ASC_VIEW_FMT ", embedding of several", ASC_VIEW_ARG(name));
+    if (asc_model_embed_texts(g->minilm, texts, 3, rows) != ASC_OK) {
+        goldens_fail(g, "%s: %s", what, asc_error_message(g->ctx));
+        return;
+    }
+    for (size_t i = 0; i < 3; i += 2)
+        compare(g, asc_json_get(line, "embedding_a"), rows + i * WIDTH, WIDTH, top.embedding, what);
     snprintf(what, sizeof what, ASC_VIEW_FMT ", saliency", ASC_VIEW_ARG(name));
     method(g, &q, "saliency", asc_json_get(m, "saliency_l2"), top.saliency, what, cosine);
     snprintf(what, sizeof what, ASC_VIEW_FMT ", input x gradient", ASC_VIEW_ARG(name));

@@ -8,7 +8,7 @@ from ._base import Loaded
 from ._errors import FailedPrecondition, InvalidArgument
 from ._net import Net, Port
 from ._patch import Patched
-from ._progress import Progress
+from ._progress import Progress, watched
 from ._question import Question, is_array
 from ._results import Comparison, Price, PromptResult, view
 
@@ -47,6 +47,14 @@ class TokenLogprob(NamedTuple):
 
 def _is_messages(p: Any) -> bool:
     return isinstance(p, (list, tuple)) and len(p) > 0 and isinstance(p[0], Mapping)
+
+
+def _is_list_of_texts(p: Any) -> bool:
+    """Whether p is a list of texts, pairs or lists of ids; not one text, one pair or one list of ids."""
+    if isinstance(p, tuple) and len(p) == 2 and isinstance(p[0], (str, bytes)):
+        return False
+    return isinstance(p, (list, tuple)) and (len(p) == 0 or isinstance(p[0], (str, bytes, list, tuple))
+                                             or is_array(p[0]))
 
 
 class _Text(Loaded[PromptResult]):
@@ -256,6 +264,22 @@ class Encoder(_Text):
         classes]. A pair of texts is read together."""
         return self._run(text, [], "classes")[1]  # type: ignore[no-any-return]
 
-    def embed(self, text: Prompt | tuple[Text, Text]) -> Floats:
-        """The text's embedding, of length 1."""
-        return self._run(text, [], "embedding")[1]  # type: ignore[no-any-return]
+    def embed(self, text: Prompt | tuple[Text, Text] | Sequence[Prompt | tuple[Text, Text]], *,
+              progress: Progress = None) -> Floats:
+        """The text's embedding, of length 1: [width]. Of a list of texts (or pairs, or lists of ids) [texts, width]:
+        those of equal length run together. A tuple of two texts is one pair.
+
+        progress: of a list; True, or a callable (what, done, total).
+        """
+        if not _is_list_of_texts(text):
+            return self._run(text, [], "embedding")[1]  # type: ignore[no-any-return]
+        import numpy
+        with self._lock:
+            patched = bool(self._patches)
+        if patched and len(text) > 0:  # replaced values are of one text
+            return numpy.stack([self._run(t, [], "embedding")[1] for t in text])
+        with watched(progress) as call:
+            data, width = self._subject.embed([self._ids(t) for t in text], call)
+        wide: Any = numpy.ndarray((len(text), width), numpy.float64, bytearray(data))
+        narrow = wide.astype(numpy.float32)
+        return wide if (narrow != wide).any() else narrow  # type: ignore[no-any-return]  # float64: the reference device

@@ -284,6 +284,7 @@ static PyMethodDef subject_methods[] = {
     FORWARD(chat, WORDS, "chat(json) -> (text, ids)"),
     FORWARD(generate, WORDS, "generate(ids, max_tokens, ...) -> (ids, why it ended)"),
     FORWARD(logprobs, WORDS, "logprobs(ids, top, on_token)"),
+    FORWARD(embed, WORDS, "embed([(ids, types or None)], progress) -> (bytes of float64, width)"),
     FORWARD(run_model, WORDS, "run_model(ids, types, read, patches, head, rows) -> (list of Array, Array)"),
     {NULL, NULL, 0, NULL}};
 

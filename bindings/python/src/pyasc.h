@@ -139,6 +139,7 @@ PyObject *pyasc_subject_chat(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *pyasc_subject_generate(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *pyasc_subject_logprobs(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *pyasc_subject_run_model(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *pyasc_subject_embed(PyObject *self, PyObject *args, PyObject *kwargs);
 
 /* Functions of the module that other files bring: rows of module.c's table. */
 PyObject *pyasc_keys(PyObject *self, PyObject *unused);

@@ -239,6 +239,33 @@ class Encoders(unittest.TestCase):
         self.assertAlmostEqual(float((e.astype(np.float64)**2).sum()), 1.0, places=5)
         self.assertEqual(len(self.m.classes()), self.m.info["n_classes"])
 
+    def test_embed_many(self):
+        texts = [support.IDS, support.IDS[:3], list(reversed(support.IDS)), support.IDS, np.array(support.IDS[:3])]
+        calls = []
+        e = self.m.embed(texts, progress=lambda *a: calls.append(a))
+        self.assertEqual((e.dtype, e.shape), (np.float32, (5, self.m.info["d_model"])))
+        np.testing.assert_array_equal(e[0], e[3])
+        np.testing.assert_allclose(e, [self.m.embed(t) for t in texts], atol=2e-6)
+        self.assertGreater(abs(e[0] - e[2]).max(), 1e-3)
+        self.assertEqual((len(calls), calls[0][0]), (2, "texts"))
+        self.assertEqual(self.m.embed([]).shape, (0, self.m.info["d_model"]))
+        with self.m.patch({"embed": lambda v: v * 0}):
+            patched = self.m.embed(texts)
+            np.testing.assert_array_equal(patched, [self.m.embed(t) for t in texts])
+        self.assertGreater(abs(patched - e).max(), 1e-4)
+        with self.assertRaisesRegex(ascribe.Error, "index 1"):
+            self.m.embed([support.IDS, [10**6]])
+
+        def stop(*a):
+            raise KeyError("stop")
+
+        with self.assertRaises(KeyError):
+            self.m.embed(texts, progress=stop)
+        reference = ascribe.load(support.CLASSIFIER, device="reference", kind="encoder")
+        r = reference.embed(texts)
+        self.assertEqual(r.dtype, np.float64)
+        np.testing.assert_array_equal(r, [reference.embed(t) for t in texts])
+
     def test_explain_and_patch(self):
         r = self.m.explain(support.IDS, label="1", features="token")
         want = support.cli("explain", support.CLASSIFIER, "--ids", ",".join(map(str, support.IDS)), "--label", "1",
