@@ -2,7 +2,6 @@
 #include "api_generate.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const job_kind kind_chat = {
     .name = "chat", .run = api_answer_run, .failed = api_answer_failed, .destroy = api_answer_destroy};
@@ -70,16 +69,8 @@ void api_chat(exchange *x) {
     serve_fault fault = {0};
     job_price price = {0};
     size_t asked = 0;
-    api_answer *a = calloc(1, sizeof *a);
-    bool ok = a != NULL || api_no_memory(&fault);
-    if (ok) {
-        a->chat = true;
-        a->created = (int64_t)time(NULL);
-        api_model_id(s, a->model);
-        ok = api_body_read(API_CHAT, exchange_body(x), &a->body, &fault) &&
-             api_check_model(s, &a->body, &fault) && plain_messages(&a->body, &fault) &&
-             read_options(a, &asked, &fault);
-    }
+    api_answer *a = api_answer_create(x, API_CHAT, &fault);
+    bool ok = a != NULL && plain_messages(&a->body, &fault) && read_options(a, &asked, &fault);
     if (ok) {
         serve_bench *b = server_lock_bench(s);
         ok = api_need_decoder(b, &fault) && read_prompt(a, b, &fault) &&

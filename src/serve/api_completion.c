@@ -2,7 +2,6 @@
 #include "api_generate.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const job_kind kind_completion = {
     .name = "completion", .run = api_answer_run, .failed = api_answer_failed, .destroy = api_answer_destroy};
@@ -82,14 +81,8 @@ void api_completion(exchange *x) {
     serve_fault fault = {0};
     job_price price = {0};
     size_t asked = 0;
-    api_answer *a = calloc(1, sizeof *a);
-    bool ok = a != NULL || api_no_memory(&fault);
-    if (ok) {
-        a->created = (int64_t)time(NULL);
-        api_model_id(s, a->model);
-        ok = api_body_read(API_COMPLETION, exchange_body(x), &a->body, &fault) &&
-             api_check_model(s, &a->body, &fault) && read_options(a, &asked, &fault);
-    }
+    api_answer *a = api_answer_create(x, API_COMPLETION, &fault);
+    bool ok = a != NULL && read_options(a, &asked, &fault);
     if (ok) {
         serve_bench *b = server_lock_bench(s);
         ok = api_need_decoder(b, &fault) && read_prompt(a, b, &fault) &&

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 void api_tokens_add(api_tokens *l, const asc_generated *t) {
     if (l->n == l->cap) {
@@ -193,4 +194,20 @@ bool api_answer_price(api_answer *a, const server *s, serve_bench *b, size_t ask
     out->bytes = (size_t)(2 * m.n_layers * m.n_kv_heads * m.head_dim) * sizeof(float) * (out->tokens + 64) +
                  (size_t)(m.d_model * 16 + m.d_ff * 4) * sizeof(float) * a->n + (size_t)m.n_vocab * 64;
     return a->question == NULL || price_attribution(a, b, out, fault);
+}
+
+api_answer *api_answer_create(exchange *x, api_which which, serve_fault *fault) {
+    const server *s = exchange_server(x);
+    api_answer *a = calloc(1, sizeof *a);
+    if (a == NULL) {
+        (void)api_no_memory(fault);
+        return NULL;
+    }
+    a->chat = which == API_CHAT;
+    a->created = (int64_t)time(NULL);
+    api_model_id(s, a->model);
+    if (api_body_read(which, exchange_body(x), &a->body, fault) && api_check_model(s, &a->body, fault))
+        return a;
+    api_answer_destroy(a);
+    return NULL;
 }

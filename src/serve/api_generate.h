@@ -43,6 +43,8 @@ typedef struct api_answer {
     bool begun;
 } api_answer;
 
+/* An answer by the request's body, which is read by the table `which`; NULL: *fault. */
+api_answer *api_answer_create(exchange *x, api_which which, serve_fault *fault);
 /* The options of the answer by its body. False: *fault. max_tokens is not yet set. */
 bool api_answer_options(api_answer *a, serve_fault *fault);
 /* Counts, limits and price, once the prompt's tokens are there: sets o.max_tokens. `asked`: what the body

@@ -83,6 +83,17 @@ asc_net *pyasc_net_of(PyObject *subject) {
     return net;
 }
 
+int pyasc_net_call_read(PyObject *args, pyasc_net_call *out) {
+    PyObject *subject;
+    *out = (pyasc_net_call){.progress = NULL};
+    if (!PyArg_ParseTuple(args, "OO!O!|O", &subject, &PyDict_Type, &out->request, &PyDict_Type, &out->more,
+                          &out->progress))
+        return -1;
+    out->net = pyasc_net_of(subject);
+    out->s = (pyasc_subject *)subject;
+    return out->net != NULL ? 0 : -1;
+}
+
 static void free_result(asc_ctx *c, void *p) { asc_attribution_destroy(c, p); }
 
 /* net_attribute(subject, request, progress) -> dict */

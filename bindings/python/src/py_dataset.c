@@ -104,18 +104,16 @@ static PyObject *callable(PyObject *d, const char *name) {
 /* net_dataset(subject, {"baselines", "masks"}, {"roles": numbers, "batch", "reduce", "metric", "n_metrics",
  * "per_walk"}, progress) -> dict */
 PyObject *pyasc_net_dataset(PyObject *module, PyObject *args) {
-    PyObject *subject, *dict, *d, *progress, *out = NULL;
+    pyasc_net_call c;
+    PyObject *out = NULL;
     pyasc_request r = {.n_arrays = 0};
     asc_attribution *a = NULL;
     int64_t roles[MOST];
     asc_role role[MOST];
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO!O!O", &subject, &PyDict_Type, &dict, &PyDict_Type, &d, &progress))
-        return NULL;
-    asc_net *net = pyasc_net_of(subject);
-    if (net == NULL) return NULL;
-    pyasc_subject *s = (pyasc_subject *)subject;
-    walk w = {.x = s->x, .batch = callable(d, "batch"), .reduce = callable(d, "reduce")};
+    if (pyasc_net_call_read(args, &c) != 0) return NULL;
+    PyObject *d = c.more;
+    walk w = {.x = c.s->x, .batch = callable(d, "batch"), .reduce = callable(d, "reduce")};
     w.metric = callable(d, "metric");
     PyObject *list = callable(d, "roles"), *n_metrics = callable(d, "n_metrics"),
              *per = callable(d, "per_walk");
@@ -126,8 +124,8 @@ PyObject *pyasc_net_dataset(PyObject *module, PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "roles and batch are needed");
     for (Py_ssize_t i = 0; i < n; i++)
         role[i] = roles[i] == 1 ? ASC_ROLE_FORWARD : roles[i] == 2 ? ASC_ROLE_LABEL : ASC_ROLE_ATTRIBUTE;
-    if (PyErr_Occurred() == NULL && pyasc_request_read(dict, &r) == 0 &&
-        pyasc_subject_enter(s, progress) == 0) {
+    if (PyErr_Occurred() == NULL && pyasc_request_read(c.request, &r) == 0 &&
+        pyasc_subject_enter(c.s, c.progress) == 0) {
         asc_dataset data = {.struct_size = sizeof data,
                             .self = &w,
                             .n_values = (size_t)n,
@@ -143,9 +141,9 @@ PyObject *pyasc_net_dataset(PyObject *module, PyObject *args) {
                                  .reduce = w.reduce != NULL ? reduce : NULL,
                                  .metric = w.metric != NULL ? metric : NULL,
                                  .n_metrics = w.n_metrics};
-        asc_status st = asc_dataset_attribute(net, &data, &q, &a);
-        if (pyasc_leave(s->x, st) == 0) out = pyasc_attribution_dict(a);
-        pyasc_dispose(s->x, free_result, a);
+        asc_status st = asc_dataset_attribute(c.net, &data, &q, &a);
+        if (pyasc_leave(c.s->x, st) == 0) out = pyasc_attribution_dict(a);
+        pyasc_dispose(c.s->x, free_result, a);
     }
     drop(&w);
     pyasc_request_done(&r);

@@ -103,26 +103,24 @@ static void free_result(asc_ctx *c, void *p) { asc_attribution_destroy(c, p); }
 /* net_lime_base(subject, request, {"n_features", "n_coef", "in_features", "sizes", "perturb",
  * "from_features", "to_features", "similarity", "fit"}, progress) -> dict */
 PyObject *pyasc_net_lime_base(PyObject *module, PyObject *args) {
-    PyObject *subject, *dict, *d, *progress, *out = NULL;
+    pyasc_net_call c;
+    PyObject *out = NULL;
     pyasc_request r = {.n_arrays = 0};
     asc_attribution *a = NULL;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO!O!O", &subject, &PyDict_Type, &dict, &PyDict_Type, &d, &progress))
-        return NULL;
-    asc_net *net = pyasc_net_of(subject);
-    if (net == NULL) return NULL;
-    pyasc_subject *s = (pyasc_subject *)subject;
+    if (pyasc_net_call_read(args, &c) != 0) return NULL;
+    PyObject *d = c.more;
     PyObject *fn[5];
     static const char *const names[] = {"perturb", "from_features", "to_features", "similarity", "fit"};
     for (size_t i = 0; i < 5; i++) {
         fn[i] = PyDict_GetItemString(d, names[i]);
         if (fn[i] == Py_None) fn[i] = NULL;
     }
-    calls k = {s->x, fn[0], fn[1], fn[2], fn[3], fn[4], .n_inputs = 0};
-    PyObject *n = PyDict_GetItemString(d, "n_features"), *c = PyDict_GetItemString(d, "n_coef"),
+    calls k = {c.s->x, fn[0], fn[1], fn[2], fn[3], fn[4], .n_inputs = 0};
+    PyObject *n = PyDict_GetItemString(d, "n_features"), *coef = PyDict_GetItemString(d, "n_coef"),
              *in = PyDict_GetItemString(d, "in_features"), *sizes = PyDict_GetItemString(d, "sizes");
     if (n != NULL) k.n_features = PyLong_AsSize_t(n);
-    if (c != NULL && c != Py_None) k.n_coef = PyLong_AsSize_t(c);
+    if (coef != NULL && coef != Py_None) k.n_coef = PyLong_AsSize_t(coef);
     int64_t v[MOST];
     Py_ssize_t m = sizes != NULL && PyErr_Occurred() == NULL ? pyasc_ints(sizes, "sizes", v, MOST) : -1;
     for (Py_ssize_t i = 0; i < m; i++) k.size[i] = (size_t)v[i];
@@ -138,11 +136,11 @@ PyObject *pyasc_net_lime_base(PyObject *module, PyObject *args) {
                         .similarity = k.similarity != NULL ? similarity : NULL,
                         .fit = k.fit != NULL ? fit : NULL};
     if (m < 0 && PyErr_Occurred() == NULL) PyErr_SetString(PyExc_ValueError, "sizes are missing");
-    if (PyErr_Occurred() == NULL && pyasc_request_read(dict, &r) == 0 &&
-        pyasc_subject_enter(s, progress) == 0) {
-        asc_status st = asc_lime_base(net, &r.q, &def, &a);
-        if (pyasc_leave(s->x, st) == 0) out = pyasc_attribution_dict(a);
-        pyasc_dispose(s->x, free_result, a);
+    if (PyErr_Occurred() == NULL && pyasc_request_read(c.request, &r) == 0 &&
+        pyasc_subject_enter(c.s, c.progress) == 0) {
+        asc_status st = asc_lime_base(c.net, &r.q, &def, &a);
+        if (pyasc_leave(c.s->x, st) == 0) out = pyasc_attribution_dict(a);
+        pyasc_dispose(c.s->x, free_result, a);
     }
     pyasc_request_done(&r);
     return out;

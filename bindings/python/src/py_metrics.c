@@ -109,15 +109,14 @@ static PyObject *metric_dict(const asc_metric *m) {
 /* net_infidelity(subject, request, {"scores", "samples", "normalize", "stdev", "perturbed", "perturbation",
  * "derive", "per_input"}) -> dict */
 PyObject *pyasc_net_infidelity(PyObject *module, PyObject *args) {
-    PyObject *subject, *dict, *d, *out = NULL;
+    pyasc_net_call c;
+    PyObject *out = NULL;
     pyasc_request r = {.n_arrays = 0};
     asc_metric *m = NULL;
     asc_array *scores = NULL;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO!O!", &subject, &PyDict_Type, &dict, &PyDict_Type, &d)) return NULL;
-    asc_net *net = pyasc_net_of(subject);
-    if (net == NULL) return NULL;
-    pyasc_subject *s = (pyasc_subject *)subject;
+    if (pyasc_net_call_read(args, &c) != 0) return NULL;
+    PyObject *d = c.more;
     rows all = {.samples = size_item(d, "samples")};
     asc_infidelity_request how = {.struct_size = sizeof how,
                                   .samples = all.samples,
@@ -126,7 +125,7 @@ PyObject *pyasc_net_infidelity(PyObject *module, PyObject *args) {
                                   .derive = true_item(d, "derive"),
                                   .per_input = true_item(d, "per_input"),
                                   .self = &all};
-    bool ok = PyErr_Occurred() == NULL && pyasc_request_read(dict, &r) == 0 &&
+    bool ok = PyErr_Occurred() == NULL && pyasc_request_read(c.request, &r) == 0 &&
               read_rows(&r, item(d, "perturbed"), "perturbed", &all, &all.perturbed) == 0 &&
               read_rows(&r, item(d, "perturbation"), "perturbation", &all, &all.perturbation) == 0 &&
               check_rows(&r, &all) == 0;
@@ -141,10 +140,10 @@ PyObject *pyasc_net_infidelity(PyObject *module, PyObject *args) {
         ok = false;
     }
     if (all.perturbed != NULL) how.perturb = perturb_pair;
-    if (ok && pyasc_subject_enter(s, NULL) == 0) {
-        asc_status st = asc_infidelity(net, &r.q, &how, &m);
-        if (pyasc_leave(s->x, st) == 0) out = metric_dict(m);
-        pyasc_dispose(s->x, free_metric, m);
+    if (ok && pyasc_subject_enter(c.s, c.progress) == 0) {
+        asc_status st = asc_infidelity(c.net, &r.q, &how, &m);
+        if (pyasc_leave(c.s->x, st) == 0) out = metric_dict(m);
+        pyasc_dispose(c.s->x, free_metric, m);
     }
     pyasc_request_done(&r);
     return out;
@@ -152,18 +151,17 @@ PyObject *pyasc_net_infidelity(PyObject *module, PyObject *args) {
 
 /* net_sensitivity(subject, request, {"samples", "radius", "norm", "perturbed"}) -> dict */
 PyObject *pyasc_net_sensitivity(PyObject *module, PyObject *args) {
-    PyObject *subject, *dict, *d, *out = NULL;
+    pyasc_net_call c;
+    PyObject *out = NULL;
     pyasc_request r = {.n_arrays = 0};
     asc_metric *m = NULL;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO!O!", &subject, &PyDict_Type, &dict, &PyDict_Type, &d)) return NULL;
-    asc_net *net = pyasc_net_of(subject);
-    if (net == NULL) return NULL;
-    pyasc_subject *s = (pyasc_subject *)subject;
+    if (pyasc_net_call_read(args, &c) != 0) return NULL;
+    PyObject *d = c.more;
     rows all = {.samples = size_item(d, "samples")};
     asc_sensitivity_request how = {
         .struct_size = sizeof how, .samples = all.samples, .radius = real_item(d, "radius"), .self = &all};
-    bool ok = PyErr_Occurred() == NULL && pyasc_request_read(dict, &r) == 0 &&
+    bool ok = PyErr_Occurred() == NULL && pyasc_request_read(c.request, &r) == 0 &&
               read_rows(&r, item(d, "perturbed"), "perturbed", &all, &all.perturbed) == 0 &&
               check_rows(&r, &all) == 0;
     if (ok && item(d, "norm") != NULL) {
@@ -171,10 +169,10 @@ PyObject *pyasc_net_sensitivity(PyObject *module, PyObject *args) {
         ok = how.norm != NULL;
     }
     if (all.perturbed != NULL) how.perturb = perturb_one;
-    if (ok && pyasc_subject_enter(s, NULL) == 0) {
-        asc_status st = asc_sensitivity(net, &r.q, &how, &m);
-        if (pyasc_leave(s->x, st) == 0) out = metric_dict(m);
-        pyasc_dispose(s->x, free_metric, m);
+    if (ok && pyasc_subject_enter(c.s, c.progress) == 0) {
+        asc_status st = asc_sensitivity(c.net, &r.q, &how, &m);
+        if (pyasc_leave(c.s->x, st) == 0) out = metric_dict(m);
+        pyasc_dispose(c.s->x, free_metric, m);
     }
     pyasc_request_done(&r);
     return out;
@@ -215,15 +213,14 @@ static PyObject *attack_dict(const asc_adversarial *a) {
 
 /* net_attack(subject, request, {"pgd", "loss": 0..2, "l2", "random_start", "slope"}) -> dict */
 PyObject *pyasc_net_attack(PyObject *module, PyObject *args) {
-    PyObject *subject, *dict, *d, *out = NULL;
+    pyasc_net_call c;
+    PyObject *out = NULL;
     pyasc_request r = {.n_arrays = 0};
     asc_adversarial *a = NULL;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO!O!", &subject, &PyDict_Type, &dict, &PyDict_Type, &d)) return NULL;
-    asc_net *net = pyasc_net_of(subject);
-    if (net == NULL) return NULL;
-    pyasc_subject *s = (pyasc_subject *)subject;
-    slope own = {s->x, item(d, "slope")};
+    if (pyasc_net_call_read(args, &c) != 0) return NULL;
+    PyObject *d = c.more;
+    slope own = {c.s->x, item(d, "slope")};
     size_t loss = size_item(d, "loss");
     bool pgd = true_item(d, "pgd");
     asc_attack how = {.struct_size = sizeof how,
@@ -232,13 +229,13 @@ PyObject *pyasc_net_attack(PyObject *module, PyObject *args) {
                       .random_start = true_item(d, "random_start"),
                       .slope = own.fn != NULL ? call_slope : NULL,
                       .self = &own};
-    if (PyErr_Occurred() == NULL && pyasc_request_read(dict, &r) == 0) {
+    if (PyErr_Occurred() == NULL && pyasc_request_read(c.request, &r) == 0) {
         how.masks = r.masks;
         how.n_masks = r.n_masks;
-        if (pyasc_subject_enter(s, NULL) == 0) {
-            asc_status st = pgd ? asc_pgd(net, &r.q, &how, &a) : asc_fgsm(net, &r.q, &how, &a);
-            if (pyasc_leave(s->x, st) == 0) out = attack_dict(a);
-            pyasc_dispose(s->x, free_attack, a);
+        if (pyasc_subject_enter(c.s, c.progress) == 0) {
+            asc_status st = pgd ? asc_pgd(c.net, &r.q, &how, &a) : asc_fgsm(c.net, &r.q, &how, &a);
+            if (pyasc_leave(c.s->x, st) == 0) out = attack_dict(a);
+            pyasc_dispose(c.s->x, free_attack, a);
         }
     }
     pyasc_request_done(&r);

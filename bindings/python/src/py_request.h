@@ -33,4 +33,14 @@ PyObject *pyasc_doubles(const double *v, size_t n); /* NULL v: None */
 /* The open net of a subject; NULL with an exception. */
 asc_net *pyasc_net_of(PyObject *subject);
 
+/* The arguments of functions of a net: (subject, request, options[, progress]). All borrowed from args. */
+typedef struct pyasc_net_call {
+    pyasc_subject *s;
+    asc_net *net;
+    PyObject *request, *more, *progress; /* two dictionaries; NULL: no progress */
+} pyasc_net_call;
+
+/* 0, or -1 with an exception. */
+int pyasc_net_call_read(PyObject *args, pyasc_net_call *out);
+
 #endif
