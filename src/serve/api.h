@@ -22,7 +22,8 @@ typedef enum api_type {
     API_IDS,            /* list of token ids */
     API_PROMPT,         /* string, list of one string, list of ids, list of one such list */
     API_INPUTS,         /* string, list of strings, list of ids, list of such lists */
-    API_MESSAGES,       /* list of {role, content, name} */
+    API_MESSAGES,       /* list of {role, content, name, tool_calls, tool_call_id} */
+    API_TOOLS,          /* list of {type, function} */
     API_BIAS,           /* object: id to number, least to most */
     API_STREAM_OPTIONS, /* object: include_usage */
     API_ATTRIBUTION,    /* object: keys of a question */
@@ -75,6 +76,8 @@ double api_number(const api_body *b, const char *name, double absent);
 int64_t api_whole(const api_body *b, const char *name, int64_t absent);
 bool api_flag(const api_body *b, const char *name, bool absent);
 asc_view api_text(const api_body *b, const char *name); /* {NULL, 0}: not given */
+/* Lists and objects in each other deeper than API_MAX_DEPTH. */
+bool api_too_deep(asc_view json);
 /* A value as JSON text, ended by free; NULL without memory. */
 char *api_dump(const json_t *v);
 /* A list of whole numbers as ids; made with malloc, NULL without memory. What is too large for an id is -1.
@@ -84,6 +87,19 @@ int32_t *api_ids(const json_t *list, size_t *out_n);
 bool api_bad(serve_fault *f, const char *code, const char *param, const char *hint, const char *fmt, ...)
     ASC_PRINTF(5, 6);
 bool api_no_memory(serve_fault *f);
+
+/* ---- api_tools.c: tools in conversations ----------------------------------------------------------------
+ */
+
+/* Is each a tool that chat templates describe? Else 400 with its place in `param`. */
+bool api_check_tools(const json_t *list, serve_fault *f);
+/* What is wrong with a message's tool_calls and tool_call_id; NULL: nothing. */
+const char *api_calls_wrong(const json_t *message);
+/* Puts the body's messages as templates read them, for the prompt and for the attribution's question: keys
+ * that are null left out, arguments of calls as objects. */
+bool api_plain_messages(api_body *b, serve_fault *fault);
+/* The tools that go into the prompt, borrowed; NULL: none, also with "tool_choice": "none". */
+json_t *api_tools(const api_body *b);
 
 /* ---- api_model.c: the model that is served ---------------------------------------------------------------
  */

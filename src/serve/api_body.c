@@ -176,8 +176,9 @@ static bool check_message(const json_t *m, size_t i, serve_fault *f) {
     json_t *v;
     if (!json_is_object(m)) return message_bad(f, i, "%s", "no object");
     json_object_foreach((json_t *)(uintptr_t)m, key, v) {
-        const bool known =
-            strcmp(key, "role") == 0 || strcmp(key, "content") == 0 || strcmp(key, "name") == 0;
+        const bool known = strcmp(key, "role") == 0 || strcmp(key, "content") == 0 ||
+                           strcmp(key, "name") == 0 || strcmp(key, "tool_calls") == 0 ||
+                           strcmp(key, "tool_call_id") == 0;
         if (!known && !json_is_null(v)) return message_bad(f, i, "\"%.60s\" is not supported", key);
     }
     const json_t *role = json_object_get(m, "role"), *content = json_object_get(m, "content"),
@@ -186,7 +187,11 @@ static bool check_message(const json_t *m, size_t i, serve_fault *f) {
         return message_bad(f, i, "%s", "\"role\" is missing or no string");
     if (name != NULL && !json_is_string(name) && !json_is_null(name))
         return message_bad(f, i, "%s", "\"name\" is no string");
+    const char *calls = api_calls_wrong(m);
+    if (calls != NULL) return message_bad(f, i, "%s", calls);
     if (json_is_string(content)) return true;
+    if ((content == NULL || json_is_null(content)) && json_is_array(json_object_get(m, "tool_calls")))
+        return true; /* it called a tool and said nothing */
     if (!json_is_array(content) || json_array_size(content) == 0)
         return message_bad(f, i, "%s", "\"content\" is missing, or neither a string nor a list of parts");
     for (size_t k = 0; k < json_array_size(content); k++)
@@ -200,6 +205,12 @@ static bool check_messages(const api_field *a, const json_t *v, serve_fault *f) 
     for (size_t i = 0; i < json_array_size(v); i++)
         if (!check_message(json_array_get(v, i), i, f)) return false;
     return true;
+}
+
+static bool check_tools(const api_field *a, const json_t *v, serve_fault *f) {
+    if (!json_is_array(v) || (double)json_array_size(v) < a->least || (double)json_array_size(v) > a->most)
+        return wanted(f, a, v, "a list of 1 to 128 tools");
+    return api_check_tools(v, f);
 }
 
 static bool check_bias(const api_field *a, const json_t *v, serve_fault *f) {
@@ -261,6 +272,8 @@ static bool check(const api_field *a, const json_t *v, serve_fault *f) {
         return check_inputs(a, v, f);
     case API_MESSAGES:
         return check_messages(a, v, f);
+    case API_TOOLS:
+        return check_tools(a, v, f);
     case API_BIAS:
         return check_bias(a, v, f);
     case API_STREAM_OPTIONS:
@@ -313,7 +326,7 @@ static bool is_question_key(const char *name) {
 }
 
 /* Brackets outside of strings, before the reader that calls itself for each. */
-static bool too_deep(asc_view v) {
+bool api_too_deep(asc_view v) {
     int depth = 0;
     bool in_string = false;
     for (size_t i = 0; i < v.len; i++) {
@@ -355,7 +368,7 @@ bool api_body_read(api_which which, asc_view text, api_body *out, serve_fault *f
     *out = (api_body){.table = &api_tables[which]};
     const char *hint = "send one JSON object; /openapi.json says what this route takes";
     if (text.len == 0) return api_bad(fault, "invalid_json", NULL, hint, "the body is empty");
-    if (too_deep(text))
+    if (api_too_deep(text))
         return api_bad(fault, "invalid_json", NULL, hint, "lists and objects more than %d deep",
                        API_MAX_DEPTH);
     out->root = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &e);

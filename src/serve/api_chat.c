@@ -24,44 +24,63 @@ static bool read_options(api_answer *a, size_t *asked, serve_fault *fault) {
     return api_answer_options(a, fault);
 }
 
-/* Of messages what templates read: a name, or keys that a client sends along as null, are left out. Then also
- * the attribution's question has them this way. */
-static bool plain_messages(api_body *b, serve_fault *fault) {
-    json_t *from = api_get(b, "messages"), *to = json_array();
-    bool ok = to != NULL;
-    for (size_t i = 0; ok && i < json_array_size(from); i++) {
-        json_t *m = json_array_get(from, i), *k = json_object();
-        ok = k != NULL && json_object_set(k, "role", json_object_get(m, "role")) == 0 &&
-             json_object_set(k, "content", json_object_get(m, "content")) == 0;
-        if (ok) ok = json_array_append(to, k) == 0;
-        json_decref(k);
-    }
-    if (ok) ok = json_object_set(b->root, "messages", to) == 0;
-    json_decref(to);
-    return ok || api_no_memory(fault);
+static asc_status render(serve_bench *b, const asc_messages *m, const char *vars, asc_chat_prompt *out) {
+    const asc_request q = {.struct_size = sizeof q,
+                           .messages = m->v,
+                           .n_messages = m->n,
+                           .message_extras = m->extras,
+                           .template_vars = {vars, vars != NULL ? strlen(vars) : 0}};
+    return asc_chat_prompt_of(b->ctx, asc_subject_model(b->subject), &q, out);
+}
+
+/* Is the prompt another one without the tools? A template that knows none would drop them without a word. */
+static bool tells_tools(serve_bench *b, const asc_messages *m, const asc_chat_prompt *with) {
+    asc_chat_prompt p = {0};
+    const bool same = render(b, m, NULL, &p) == ASC_OK && p.len == with->len &&
+                      (p.len == 0 || memcmp(p.text, with->text, p.len) == 0);
+    asc_chat_prompt_free(b->ctx, &p);
+    return !same;
+}
+
+/* {"tools": [...]}; ended by free. False: no memory. */
+static bool template_vars(const api_body *b, char **out) {
+    json_t *tools = api_tools(b), *vars = tools != NULL ? json_object() : NULL;
+    *out = vars != NULL && json_object_set(vars, "tools", tools) == 0 ? api_dump(vars) : NULL;
+    json_decref(vars);
+    return tools == NULL || *out != NULL;
 }
 
 /* The tokens of the conversation, by the model's own template. */
 static bool read_prompt(api_answer *a, serve_bench *b, serve_fault *fault) {
     asc_messages m = {0};
     asc_chat_prompt p = {0};
-    char *json = api_dump(api_get(&a->body, "messages"));
-    if (json == NULL) return api_no_memory(fault);
+    char *json = api_dump(api_get(&a->body, "messages")), *vars = NULL;
+    bool ok = template_vars(&a->body, &vars) && json != NULL;
+    if (!ok) {
+        free(json);
+        free(vars);
+        return api_no_memory(fault);
+    }
     asc_status st = asc_messages_parse(b->ctx, (asc_view){json, strlen(json)}, &m);
-    if (st == ASC_OK) st = asc_chat_prompt_make(b->ctx, asc_subject_model(b->subject), m.v, m.n, &p);
+    if (st == ASC_OK) st = render(b, &m, vars, &p);
     if (st != ASC_OK) {
+        ok = false;
         serve_fault_status(fault, b->ctx, st);
         if (st == ASC_FAILED_PRECONDITION) /* no template: of the model, not of its file's state */
             api_bad(fault, "no_chat_template", "messages", "POST /v1/completions takes a prompt as it is",
                     "%s", asc_error_message(b->ctx));
+    } else if (vars != NULL && !tells_tools(b, &m, &p)) {
+        ok = api_bad(fault, "no_tools_in_template", "tools", "describe them in a system message",
+                     "\"tools\": this model's chat template does not describe tools to it");
     }
-    a->ids = st == ASC_OK ? malloc((p.n_tokens + 1) * sizeof *a->ids) : NULL;
+    a->ids = ok ? malloc((p.n_tokens + 1) * sizeof *a->ids) : NULL;
     for (size_t i = 0; a->ids != NULL && i < p.n_tokens; i++) a->ids[i] = p.tokens[i].id;
     a->n = a->ids != NULL ? p.n_tokens : 0;
     asc_chat_prompt_free(b->ctx, &p);
     asc_messages_free(b->ctx, &m);
     free(json);
-    return st == ASC_OK && (a->ids != NULL || api_no_memory(fault));
+    free(vars);
+    return ok && (a->ids != NULL || api_no_memory(fault));
 }
 
 void api_chat(exchange *x) {
@@ -70,7 +89,7 @@ void api_chat(exchange *x) {
     job_price price = {0};
     size_t asked = 0;
     api_answer *a = api_answer_create(x, API_CHAT, &fault);
-    bool ok = a != NULL && plain_messages(&a->body, &fault) && read_options(a, &asked, &fault);
+    bool ok = a != NULL && api_plain_messages(&a->body, &fault) && read_options(a, &asked, &fault);
     if (ok) {
         serve_bench *b = server_lock_bench(s);
         ok = api_need_decoder(b, &fault) && read_prompt(a, b, &fault) &&

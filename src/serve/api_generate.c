@@ -73,9 +73,10 @@ static void read_bias(api_answer *a) {
 }
 
 bool api_is_given(const char *key) {
-    static const char *const given[] = {"prompt", "text",       "messages", "user",      "system",
-                                        "ids",    "template",   "values",   "documents", "question",
-                                        "target", "target_ids", "generate", "dry_run"};
+    static const char *const given[] = {"prompt",    "text",     "messages", "user",
+                                        "system",    "ids",      "template", "values",
+                                        "documents", "question", "target",   "target_ids",
+                                        "generate",  "dry_run",  "tools",    "template_vars"};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (strcmp(given[i], key) == 0) return true;
     return false;
@@ -97,7 +98,10 @@ static bool read_attribution(api_answer *a, serve_fault *fault) {
     if (json_is_array(prompt) && !a->chat && !json_is_integer(json_array_get(prompt, 0)))
         prompt = json_array_get(prompt, 0);
     const char *key = a->chat ? "messages" : json_is_string(prompt) ? "prompt" : "ids";
-    if (q != NULL && json_object_set(q, key, prompt) == 0) a->question = api_dump(q);
+    json_t *tools = a->chat ? api_tools(&a->body) : NULL;
+    if (q != NULL && json_object_set(q, key, prompt) == 0 &&
+        (tools == NULL || json_object_set(q, "tools", tools) == 0))
+        a->question = api_dump(q);
     json_decref(q);
     return a->question != NULL || api_no_memory(fault);
 }

@@ -76,6 +76,80 @@ static void choice(asc_text *t, const char *choices, bool with_null) {
     asc_text_end(t);
 }
 
+/* An item {type: "function", function: {name, ...}}; more(t) adds the function's other keys. */
+static void function_item(asc_text *t, const char *required, void (*more)(asc_text *t)) {
+    asc_text_object(t, "items");
+    asc_text_strz(t, "type", "object");
+    asc_text_array(t, "required");
+    asc_text_strz(t, NULL, "type");
+    asc_text_strz(t, NULL, "function");
+    asc_text_end(t);
+    asc_text_object(t, "properties");
+    if (required != NULL) {
+        asc_text_object(t, "id");
+        type_of(t, "string", true);
+        asc_text_end(t);
+    }
+    asc_text_object(t, "type");
+    asc_text_strz(t, "const", "function");
+    asc_text_end(t);
+    asc_text_object(t, "function");
+    asc_text_strz(t, "type", "object");
+    asc_text_array(t, "required");
+    asc_text_strz(t, NULL, "name");
+    if (required != NULL) asc_text_strz(t, NULL, required);
+    asc_text_end(t);
+    asc_text_object(t, "properties");
+    text(t, "name", 1, 64);
+    more(t);
+    for (int i = 0; i < 4; i++) asc_text_end(t);
+}
+
+static void call_keys(asc_text *t) {
+    asc_text_object(t, "arguments");
+    asc_text_array(t, "type");
+    asc_text_strz(t, NULL, "string");
+    asc_text_strz(t, NULL, "object");
+    asc_text_end(t);
+    asc_text_end(t);
+}
+
+static void tool_keys(asc_text *t) {
+    asc_text_object(t, "description");
+    type_of(t, "string", true);
+    asc_text_end(t);
+    asc_text_object(t, "parameters");
+    type_of(t, "object", true);
+    asc_text_end(t);
+}
+
+static void tool_calls(asc_text *t) {
+    asc_text_object(t, "tool_calls");
+    type_of(t, "array", true);
+    asc_text_int(t, "minItems", 1);
+    function_item(t, "arguments", call_keys);
+    asc_text_end(t);
+}
+
+/* A message says something, or calls tools. */
+static void content_or_calls(asc_text *t) {
+    static const char *const keys[] = {"content", "tool_calls"};
+    asc_text_array(t, "anyOf");
+    for (int i = 0; i < 2; i++) {
+        asc_text_object(t, NULL);
+        asc_text_array(t, "required");
+        asc_text_strz(t, NULL, keys[i]);
+        asc_text_end(t);
+        asc_text_object(t, "properties");
+        asc_text_object(t, keys[i]);
+        asc_text_array(t, "type");
+        if (i == 0) asc_text_strz(t, NULL, "string");
+        asc_text_strz(t, NULL, "array");
+        for (int k = 0; k < 4; k++) asc_text_end(t);
+    }
+    asc_text_end(t);
+}
+
 static void messages_list(asc_text *t, bool parts_only_text) {
     asc_text_int(t, "minItems", 1);
     asc_text_object(t, "items");
@@ -83,13 +157,14 @@ static void messages_list(asc_text *t, bool parts_only_text) {
     asc_text_bool(t, "additionalProperties", false);
     asc_text_array(t, "required");
     asc_text_strz(t, NULL, "role");
-    asc_text_strz(t, NULL, "content");
     asc_text_end(t);
+    content_or_calls(t);
     asc_text_object(t, "properties");
     text(t, "role", 1, 0);
     asc_text_object(t, "content");
     asc_text_array(t, "anyOf");
     text(t, NULL, 0, 0);
+    null(t);
     list_begin(t, NULL, 1, 0);
     asc_text_object(t, "items");
     asc_text_strz(t, "type", "object");
@@ -112,6 +187,10 @@ static void messages_list(asc_text *t, bool parts_only_text) {
         asc_text_object(t, "name");
         type_of(t, "string", true);
         asc_text_end(t);
+        asc_text_object(t, "tool_call_id");
+        type_of(t, "string", true);
+        asc_text_end(t);
+        tool_calls(t);
     }
     asc_text_end(t);
     asc_text_end(t);
@@ -207,6 +286,11 @@ static void field(asc_text *t, const api_field *f, const api_facts *facts) {
     case API_MESSAGES:
         asc_text_strz(t, "type", "array");
         messages_list(t, true);
+        break;
+    case API_TOOLS:
+        type_of(t, "array", null_too);
+        bounds(t, "minItems", f->least, "maxItems", f->most);
+        function_item(t, NULL, tool_keys);
         break;
     case API_BIAS:
         bias(t, f);

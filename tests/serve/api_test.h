@@ -149,7 +149,10 @@ static inline void each_event(reply *r, void (*f)(void *self, const char *name, 
 /* The zoo's model with a chat template put in front of its metadata (lengths of whole 32 bytes keep the
  * tensors aligned), written to a file of its own; its path lives until the next call. */
 static inline const char *chat_model(void) {
-    static const char template[] = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+    static const char template[] = "{% if tools %}tools {{ tools|tojson }}\n{% endif %}"
+                                   "{% for m in messages %}{{ m.role }}: {{ m.content }}"
+                                   "{% for c in m.tool_calls or [] %} {{ c.function.name }} "
+                                   "{{ c.function.arguments|tojson }}{% endfor %}{{ '\\n' }}{% endfor %}"
                                    "{% if add_generation_prompt %}assistant:{% endif %}{#";
     static const char key[] = "tokenizer.chat_template";
     static char path[64];

@@ -354,7 +354,7 @@ static void wrong(void **state) {
          "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"top_logprobs\": 2}", 400,
          "top_logprobs", "goes with"},
         {"chat/completions", "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"tools\": []}", 400,
-         "tools", "not supported"},
+         "tools", "1 to 128"},
         {"embeddings", "{\"input\": \"a\"}", 400, "model", "no embeddings"},
         {"tokenize", "{}", 400, "text", "either"},
         {"tokenize", "{\"text\": \"a\", \"ids\": [1]}", 400, "ids", "either"},
