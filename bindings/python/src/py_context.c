@@ -8,6 +8,7 @@
  * runs in the callbacks.
  */
 #include "pyasc.h"
+#include <omp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -40,6 +41,10 @@ static void on_sigint(int number, siginfo_t *info, void *place) {
 static PyObject *getsignal, *default_handler; /* of the module _signal, from the first call on */
 static unsigned long main_thread;             /* 0 = not known yet */
 static int forks;                             /* how often this process is a fork of the one before */
+
+/* The threads of the thread that forks end first (they start again when there is work): a child would have
+ * their pool without them, and wait for ever at its first parallel loop. */
+static void end_threads(void) { (void)omp_pause_resource_all(omp_pause_soft); }
 
 static void count_fork(void) {
     forks++;
@@ -217,7 +222,7 @@ void pyasc_dispose(pyasc_ctx *x, pyasc_free_fn fn, void *p) {
 }
 
 int pyasc_watch_forks(void) {
-    if (pthread_atfork(NULL, NULL, count_fork) == 0) return 0;
+    if (pthread_atfork(end_threads, NULL, count_fork) == 0) return 0;
     PyErr_NoMemory();
     return -1;
 }

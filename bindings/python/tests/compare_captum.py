@@ -76,7 +76,10 @@ def models():
     net1 = n.Sequential(n.Conv1d(3, 6, 3, padding=1, groups=3), n.BatchNorm1d(6), n.LeakyReLU(), n.AvgPool1d(2),
                         n.Flatten(), n.Linear(24, 3), n.Softmax(dim=1)).eval()
     norm = n.Sequential(n.Linear(5, 8), n.LayerNorm(8), n.ELU(), n.Linear(8, 3))
-    return [("mlp", mlp, torch.randn(4, 5), mlp[1]), ("cnn", cnn, torch.randn(3, 2, 8, 8), cnn[3]),
+    row = n.Sequential(n.Linear(5, 6), n.ReLU(), n.Linear(6, 3))
+    for m in (row[0], row[2]):  # as the toy model of Captum's first tutorial has it
+        m.bias = n.Parameter(m.bias.detach()[None])
+    return [("mlp", mlp, torch.randn(4, 5), mlp[1]), ("row bias", row, torch.randn(4, 5), row[1]), ("cnn", cnn, torch.randn(3, 2, 8, 8), cnn[3]),
             ("cnn1d", net1, torch.randn(3, 3, 8), net1[0]), ("norm", norm, torch.randn(4, 5), norm[2]),
             ("two", Two(), (torch.randn(4, 4), torch.randn(4, 3)), "relu")]
 

@@ -2,6 +2,7 @@
 import gc
 import os
 import resource
+import signal
 import tempfile
 import threading
 import time
@@ -196,6 +197,17 @@ print(len(seen))
             os._exit(status)
         self.assertEqual(os.waitpid(pid, 0)[1], 0)
         m.logits(PROMPT)
+
+    def test_fork_with_threads(self):
+        m = ascribe.load(support.DECODER, threads=2)
+        value = m.explain(PROMPT, target=TARGET).value
+        pid = os.fork()
+        if pid == 0:  # its parent's threads are not there: it would wait for them for ever
+            signal.alarm(30)
+            with ascribe.load(support.DECODER, threads=2) as m2:
+                os._exit(0 if m2.explain(PROMPT, target=TARGET).value == value else 1)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        self.assertEqual(m.explain(PROMPT, target=TARGET).value, value)
 
     def test_streams_stop(self):
         m = ascribe.load(support.DECODER, threads=1)

@@ -147,6 +147,11 @@ def _layer_norm(f: Frame, name: str, m: Any, x: Tensor) -> Tensor | None:
     return f.layer_norm(name, x, m.eps) if len(m.normalized_shape) == 1 and m.weight is not None else None
 
 
+def _linear(f: Frame, name: str, m: Any, x: Tensor) -> Tensor | None:
+    # A bias may be of any shape that broadcasts: [1, n] is a row that from_torch made flat; others are left to torch's function.
+    return f.linear(name, x) if m.bias is None or m.bias.numel() == m.out_features else None
+
+
 def _activation(kind: str) -> Build:
     return lambda f, name, m, x: f.activation(name, x, kind)
 
@@ -166,7 +171,7 @@ def _softmax(f: Frame, name: str, m: Any, x: Tensor) -> Tensor | None:
 
 _nn = torch.nn
 LAYERS: dict[type, Build] = {
-    _nn.Linear: lambda f, name, m, x: f.linear(name, x),
+    _nn.Linear: _linear,
     _nn.Embedding: lambda f, name, m, x: f.embedding(name, x),
     **dict.fromkeys((_nn.Conv1d, _nn.Conv2d, _nn.Conv3d), _conv),
     **dict.fromkeys((_nn.ConvTranspose1d, _nn.ConvTranspose2d, _nn.ConvTranspose3d), _conv_transpose),
@@ -253,6 +258,10 @@ def from_torch(module: Any, *, batch: bool = True) -> NetFunction:
         names.setdefault(id(p), name)
         a = p.detach().cpu().numpy()
         params[name] = a.astype(np.float32) if a.dtype.kind == "f" else a
+    for name, m in module.named_modules():
+        if type(m) is _nn.Linear and m.bias is not None and m.bias.numel() == m.out_features:
+            key = f"{name}.bias" if name else "bias"
+            params[key] = params[key].reshape(-1)
     kept = {name: a for name, a in params.items() if not name.endswith("num_batches_tracked")}
 
     def forward(frame: Frame, *args: Any) -> Any:
