@@ -13,6 +13,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         api_body_free(&b);
         return 0;
     }
+    if (which == API_CHAT) { /* as the handler does */
+        if (!api_plain_messages(&b, &fault)) abort();
+        (void)api_tools(&b);
+    }
     for (size_t i = 0; i < b.table->n; i++) {
         const api_field *f = &b.table->fields[i];
         size_t n = 0;
