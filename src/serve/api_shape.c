@@ -97,7 +97,8 @@ static void top_object(api_answer *a, const api_token *k) {
 }
 
 /* The legacy shape: lists side by side. The prompt's tokens come first where the text begins with it. */
-static void lists(api_answer *a, const api_tokens *parts[2], const size_t first[2], const size_t n[2]) {
+static void lists(api_answer *a, const size_t first[2], const size_t n[2]) {
+    const api_tokens *const parts[2] = {&a->prompt_told, &a->told};
     static const char *const names[] = {"tokens", "token_logprobs", "top_logprobs", "text_offset"};
     asc_text *t = a->doc;
     size_t offset = a->offset;
@@ -122,13 +123,32 @@ static void lists(api_answer *a, const api_tokens *parts[2], const size_t first[
     asc_text_end(t);
 }
 
+/* Tokens of the prompt and of the answer: which of those told. */
+static void logprobs(api_answer *a, const size_t first[2], const size_t n[2]) {
+    if (!a->logprobs)
+        asc_text_null(a->doc, "logprobs");
+    else if (a->chat)
+        chat_logprobs(a, &a->told, first[1], n[1]);
+    else
+        lists(a, first, n);
+}
+
+static void choice_begin(asc_text *t) {
+    asc_text_array(t, "choices");
+    asc_text_object(t, NULL);
+    asc_text_int(t, "index", 0);
+}
+
+static void choice_end(asc_text *t) {
+    asc_text_end(t);
+    asc_text_end(t);
+}
+
 void api_shape_whole(api_answer *a, asc_finish why) {
     asc_text *t = a->doc;
     const asc_view text = asc_text_view(a->text);
     head(a, a->chat ? "chat.completion" : "text_completion");
-    asc_text_array(t, "choices");
-    asc_text_object(t, NULL);
-    asc_text_int(t, "index", 0);
+    choice_begin(t);
     if (a->chat) {
         asc_text_object(t, "message");
         asc_text_strz(t, "role", "assistant");
@@ -138,17 +158,9 @@ void api_shape_whole(api_answer *a, asc_finish why) {
     } else {
         asc_text_str(t, "text", text);
     }
-    if (!a->logprobs) {
-        asc_text_null(t, "logprobs");
-    } else if (a->chat) {
-        chat_logprobs(a, &a->told, 0, a->told.n);
-    } else {
-        lists(a, (const api_tokens *[2]){&a->prompt_told, &a->told}, (size_t[2]){0, 0},
-              (size_t[2]){a->prompt_told.n, a->told.n});
-    }
+    logprobs(a, (size_t[2]){0, 0}, (size_t[2]){a->prompt_told.n, a->told.n});
     asc_text_strz(t, "finish_reason", reason(why));
-    asc_text_end(t);
-    asc_text_end(t);
+    choice_end(t);
     usage(a);
     asc_text_end(t);
 }
@@ -156,26 +168,21 @@ void api_shape_whole(api_answer *a, asc_finish why) {
 void api_shape_begin(api_answer *a) {
     asc_text *t = a->doc;
     chunk_head(a);
-    asc_text_array(t, "choices");
-    asc_text_object(t, NULL);
-    asc_text_int(t, "index", 0);
+    choice_begin(t);
     asc_text_object(t, "delta");
     asc_text_strz(t, "role", "assistant");
     asc_text_strz(t, "content", "");
     asc_text_end(t);
     asc_text_null(t, "logprobs");
     asc_text_null(t, "finish_reason");
-    asc_text_end(t);
-    asc_text_end(t);
+    choice_end(t);
     asc_text_end(t);
 }
 
 void api_shape_chunk(api_answer *a, asc_view text, const api_tokens *l, size_t first, size_t n) {
     asc_text *t = a->doc;
     chunk_head(a);
-    asc_text_array(t, "choices");
-    asc_text_object(t, NULL);
-    asc_text_int(t, "index", 0);
+    choice_begin(t);
     if (a->chat) {
         asc_text_object(t, "delta");
         asc_text_str(t, "content", text);
@@ -183,30 +190,20 @@ void api_shape_chunk(api_answer *a, asc_view text, const api_tokens *l, size_t f
     } else {
         asc_text_str(t, "text", text);
     }
-    if (!a->logprobs) {
-        asc_text_null(t, "logprobs");
-    } else if (a->chat) {
-        chat_logprobs(a, l, first, n);
-    } else {
-        const int p = l == &a->prompt_told ? 0 : 1;
-        const api_tokens *parts[2] = {&a->prompt_told, &a->told};
-        size_t firsts[2] = {0, 0}, counts[2] = {0, 0};
-        firsts[p] = first;
-        counts[p] = n;
-        lists(a, parts, firsts, counts);
-    }
+    const int p = l == &a->prompt_told ? 0 : 1;
+    size_t firsts[2] = {0, 0}, counts[2] = {0, 0};
+    firsts[p] = first;
+    counts[p] = n;
+    logprobs(a, firsts, counts);
     asc_text_null(t, "finish_reason");
-    asc_text_end(t);
-    asc_text_end(t);
+    choice_end(t);
     asc_text_end(t);
 }
 
 void api_shape_end(api_answer *a, asc_finish why) {
     asc_text *t = a->doc;
     chunk_head(a);
-    asc_text_array(t, "choices");
-    asc_text_object(t, NULL);
-    asc_text_int(t, "index", 0);
+    choice_begin(t);
     if (a->chat) {
         asc_text_object(t, "delta");
         asc_text_end(t);

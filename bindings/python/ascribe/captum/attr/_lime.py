@@ -12,10 +12,10 @@ import numpy as np
 from ... import _ascribe
 from ..._progress import watched
 from .._arrays import Array, ArgumentError, to_numpy
-from .._call import Given, Plan, Request, baselines_of, give_back, input_masks, next_seed, run, scores_of
+from .._call import Given, Plan, Request, give_back, next_seed, run, scores_of
 from ._base import PerturbationAttribution
 from ._gradient import samples_of
-from ._perturbation import copies_of
+from ._perturbation import copies_of, features_of
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,8 @@ class _Fitted(PerturbationAttribution):
         show_progress: bool = False,
     ) -> Any:
         g, q = self._start(inputs, target, additional_forward_args)
-        q.update(baselines=baselines_of(g, baselines, True), masks=input_masks(g, feature_mask))
-        q.update(samples=samples_of(n_samples), seed=next_seed())
-        q.update(self._fit(), rows_per_pass=copies_of(g, perturbations_per_eval))
+        q.update(features_of(g, baselines, feature_mask, perturbations_per_eval, True))
+        q.update(self._fit(), samples=samples_of(n_samples), seed=next_seed())
         plan = Plan(g, q, single=False, progress=show_progress)
         s = run(plan)
         if return_input_shape:

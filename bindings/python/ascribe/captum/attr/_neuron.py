@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .._arrays import ArgumentError
-from .._call import Plan, baselines_of, finish, input_masks, target_of, unit_of
+from .._call import Plan, baselines_of, finish, target_of, unit_of
 from ._base import InternalWithFactor, NeuronAttribution, check_grad_kwargs, path_of
 from ._gradient import _custom, _full_baselines, draws_of
-from ._perturbation import copies_of
+from ._perturbation import features_of
 
 
 class _Neuron(NeuronAttribution):
@@ -183,9 +183,7 @@ class NeuronFeatureAblation(_Neuron):
         perturbations_per_eval: int = 1,
     ) -> Any:
         plan = self._start_unit(inputs, neuron_selector, additional_forward_args, attribute_to_neuron_input)
-        g, q = plan.given, plan.request
-        q.update(baselines=baselines_of(g, baselines), masks=input_masks(g, feature_mask))
-        q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
+        plan.request.update(features_of(plan.given, baselines, feature_mask, perturbations_per_eval))
         return finish(plan)
 
     @property

@@ -6,7 +6,7 @@ import numbers
 from typing import Any
 
 from .._arrays import ArgumentError
-from .._call import Given, Plan, baselines_of, finish, input_masks, next_seed
+from .._call import Given, Plan, Request, baselines_of, finish, input_masks, next_seed
 from ._base import PerturbationAttribution
 from ._gradient import samples_of
 
@@ -16,6 +16,15 @@ def copies_of(g: Given, perturbations_per_eval: Any) -> int:
     if not isinstance(perturbations_per_eval, int) or perturbations_per_eval < 1:
         raise ArgumentError(f"perturbations_per_eval is a whole number from 1, not {perturbations_per_eval!r}")
     return 0 if perturbations_per_eval == 1 else perturbations_per_eval * g.examples
+
+
+def features_of(g: Given, baselines: Any, masks: Any, perturbations_per_eval: Any, rows: bool = False) -> Request:
+    """The fields of features put to their baselines. rows: any number of baselines."""
+    return {
+        "baselines": baselines_of(g, baselines, rows),
+        "masks": input_masks(g, masks),
+        "rows_per_pass": copies_of(g, perturbations_per_eval),
+    }
 
 
 class FeatureAblation(PerturbationAttribution):
@@ -36,8 +45,7 @@ class FeatureAblation(PerturbationAttribution):
     ) -> Any:
         _refuse(kwargs)
         g, q = self._start(inputs, target, additional_forward_args)
-        q.update(baselines=baselines_of(g, baselines), masks=input_masks(g, feature_mask))
-        q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
+        q.update(features_of(g, baselines, feature_mask, perturbations_per_eval))
         return finish(Plan(g, q, flatten=True, progress=show_progress))
 
 
@@ -149,9 +157,8 @@ class ShapleyValueSampling(PerturbationAttribution):
         show_progress: bool = False,
     ) -> Any:
         g, q = self._start(inputs, target, additional_forward_args)
-        q.update(baselines=baselines_of(g, baselines, True), masks=input_masks(g, feature_mask))
+        q.update(features_of(g, baselines, feature_mask, perturbations_per_eval, True))
         q.update(samples=samples_of(n_samples), seed=next_seed())
-        q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
         return finish(Plan(g, q, progress=show_progress))
 
 
@@ -171,6 +178,5 @@ class ShapleyValues(PerturbationAttribution):
         show_progress: bool = False,
     ) -> Any:
         g, q = self._start(inputs, target, additional_forward_args)
-        q.update(baselines=baselines_of(g, baselines, True), masks=input_masks(g, feature_mask))
-        q["rows_per_pass"] = copies_of(g, perturbations_per_eval)
+        q.update(features_of(g, baselines, feature_mask, perturbations_per_eval, True))
         return finish(Plan(g, q, progress=show_progress))
