@@ -14,6 +14,17 @@ static asc_status read_size(asc_question *q, asc_key_id id, int64_t size[2]) {
     return st;
 }
 
+/* Small files can hold large pictures, and questions come from others: their size counts before the pixels
+ * take memory. */
+static asc_status check_pixels(asc_question *q, asc_view file) {
+    int64_t width, height;
+    if (!asc_image_peek(file.ptr, file.len, &width, &height) || width * height <= ASC_QUESTION_MAX_PIXELS)
+        return ASC_OK;
+    ASC_FAIL(q->ctx, ASC_RESOURCE_EXHAUSTED, "a picture of %lld x %lld pixels; a question takes at most %lld",
+             (long long)width, (long long)height, (long long)ASC_QUESTION_MAX_PIXELS);
+    return asc_hint(q->ctx, "make the picture smaller first; nets look at far fewer pixels");
+}
+
 asc_status asc_ask_net_picture(asc_question *q) {
     static const asc_key_id companions[] = {ASC_KEY_ID_RESIZE, ASC_KEY_ID_CROP, ASC_KEY_ID_NORMALISE,
                                             ASC_KEY_ID_CHANNELS};
@@ -36,6 +47,7 @@ asc_status asc_ask_net_picture(asc_question *q) {
     ASC_TRY(asc_ask_choice(q, ASC_KEY_ID_CHANNELS, &words.channels));
     a->prep = asc_net_picture_prep(q->net, a->picture_input, &words);
     ASC_TRY(asc_ask_base64(q, (asc_ask_place){ASC_KEY_ID_IMAGE, NULL}, text, &file));
+    ASC_TRY(check_pixels(q, file));
     asc_array *own = asc_ask_own(q);
     if (own == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;

@@ -51,6 +51,37 @@ void asc_image_remark(asc_image *image, const char *fmt, ...) {
     va_end(ap);
 }
 
+static int64_t be16(const uint8_t *p) { return p[0] << 8 | p[1]; }
+
+/* The first frame header of a JPEG file: markers with their sizes, up to it. */
+static bool peek_jpeg(const uint8_t *p, size_t len, int64_t *width, int64_t *height) {
+    for (size_t at = 2; at + 9 <= len && p[at] == 0xff;) {
+        const uint8_t marker = p[at + 1];
+        if (marker == 0xff) { /* padding */
+            at++;
+            continue;
+        }
+        if (marker == 0xda) return false; /* the picture's data */
+        if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc) {
+            *height = be16(p + at + 5);
+            *width = be16(p + at + 7);
+            return true;
+        }
+        at += 2 + (size_t)be16(p + at + 2);
+    }
+    return false;
+}
+
+bool asc_image_peek(const void *data, size_t len, int64_t *width, int64_t *height) {
+    const uint8_t *p = data;
+    if (len >= 24 && memcmp(p, png_start, sizeof png_start) == 0 && memcmp(p + 12, "IHDR", 4) == 0) {
+        *width = be16(p + 16) << 16 | be16(p + 18);
+        *height = be16(p + 20) << 16 | be16(p + 22);
+        return true;
+    }
+    return len >= 2 && p[0] == 0xff && p[1] == 0xd8 && peek_jpeg(p, len, width, height);
+}
+
 asc_status asc_image_decode(asc_ctx *ctx, const void *data, size_t len, const uint8_t background[3],
                             asc_image *out) {
     static const uint8_t white[3] = {255, 255, 255};

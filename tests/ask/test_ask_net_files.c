@@ -109,6 +109,28 @@ static void picture_file(asc_ctx *ctx, asc_image *image, asc_strbuf *b64) {
     asc_text_destroy(t);
 }
 
+/* A small file that says it holds more pixels than a question takes: refused before they take memory. */
+static void large_pictures(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    static const unsigned char start[33] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 0,  0,  13, 'I',
+                                            'H',  'D', 'R', 0,   0,    31,   64,   0,    0, 31, 64, 8,  2};
+    scene c;
+    asc_strbuf b64;
+    char keys[200];
+    asc_question *q = NULL;
+    assert_ok(ctx, scene_make(ctx, SCENE_PICTURE, &c));
+    base64_of(ctx, start, sizeof start, &b64);
+    snprintf(keys, sizeof keys, "\"image\": \"%s\", \"method\": \"saliency\"", b64.ptr);
+    const size_t peak = asc_memory(c.ctx).peak_total;
+    assert_int_equal(scene_parse(&c, keys, &q), ASC_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(asc_error_message(c.ctx), "8000 x 8000 pixels"));
+    assert_true(asc_memory(c.ctx).peak_total < peak + (1 << 20));
+    asc_strbuf_deinit(&b64);
+    scene_end(&c);
+    test_ctx_end(ctx);
+}
+
 /* black, white, grid, the window and the map that stand where nothing is said, against arrays. */
 static void pictures(void **state) {
     (void)state;
@@ -346,6 +368,7 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(bytes), cmocka_unit_test(pictures),
-                                       cmocka_unit_test(commands), cmocka_unit_test(out_of_memory)};
+                                       cmocka_unit_test(large_pictures), cmocka_unit_test(commands),
+                                       cmocka_unit_test(out_of_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

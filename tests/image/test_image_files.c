@@ -98,7 +98,14 @@ static void test_notes(void **state) {
                 {"image/cmyk.jpg", "CMYK"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         asc_image im;
+        size_t n;
+        int64_t width = 0, height = 0;
         assert_ok(ctx, asc_image_read(ctx, test_data(rows[i].file), &im));
+        char *file = text_of(ctx, rows[i].file + strlen("image/"), &n); /* its size is there to see before */
+        assert_true(asc_image_peek(file, n, &width, &height));
+        assert_true(width == im.width && height == im.height);
+        for (size_t cut = 0; cut < n; cut++) (void)asc_image_peek(file, cut, &width, &height);
+        asc_free(ctx, file);
         if (rows[i].says[0] == '\0') assert_string_equal(im.note, "");
         if (strstr(im.note, rows[i].says) == NULL) fail_msg("%s: '%s'", rows[i].file, im.note);
         asc_image_free(ctx, &im);
