@@ -1,9 +1,11 @@
 /* json_write.c - see json.h. Numbers are written with the fewest digits that read back to the same double. */
 #include "json.h"
 #include "view.h"
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void asc_jsonw_init(asc_jsonw *w, asc_strbuf *out, bool compact) {
     *w = (asc_jsonw){.out = out, .compact = compact};
@@ -90,19 +92,40 @@ void asc_jsonw_str(asc_jsonw *w, asc_view v) {
 }
 void asc_jsonw_strz(asc_jsonw *w, const char *s) { asc_jsonw_str(w, asc_view_of(s)); }
 
+static bool reads_back(const char *t, double v) {
+    const double back = strtod(t, NULL);
+    return !(back < v) && !(back > v);
+}
+
+/* The fewest digits that read back as v. A decimal of up to 15 digits survives being a double (IEEE 754; not
+ * among subnormal numbers), so if one reads back as v, it is the one that 15 digits of v show, less the zeros
+ * at its end. */
+static int digits_of(double v) {
+    char t[40];
+    int digits = 15;
+    if (fabs(v) >= DBL_MIN) {
+        snprintf(t, sizeof t, "%.14e", v);
+        if (reads_back(t, v)) {
+            const char *last = strchr(t, 'e') - 1;
+            for (; digits > 1 && *last == '0'; last--) digits--;
+            return digits;
+        }
+    } else {
+        digits = 0;
+    }
+    do {
+        snprintf(t, sizeof t, "%.*g", ++digits, v);
+    } while (digits < 17 && !reads_back(t, v));
+    return digits;
+}
+
 void asc_jsonw_num(asc_jsonw *w, double v) {
     if (!isfinite(v)) {
         asc_jsonw_null(w);
         return;
     }
     before_value(w);
-    char t[40];
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(t, sizeof t, "%.*g", digits, v);
-        double back = strtod(t, NULL);
-        if (!(back < v) && !(back > v)) break;
-    }
-    asc_strbuf_adds(w->out, t);
+    asc_strbuf_addf(w->out, "%.*g", digits_of(v), v);
 }
 
 void asc_jsonw_int(asc_jsonw *w, int64_t v) {
