@@ -32,8 +32,8 @@ ASC_API ASC_MUST_USE asc_status asc_image_read(asc_ctx *ctx, const char *path, a
 /* The same from memory; `background` is what transparency is laid over, NULL = white. */
 ASC_API ASC_MUST_USE asc_status asc_image_decode(asc_ctx *ctx, const void *data, size_t len,
                                                  const uint8_t background[3], asc_image *out);
-/* Width and height that a PNG or JPEG file says it has, before anything is decoded; false when it does not say
- * (then asc_image_decode tells why). */
+/* Width and height that a PNG or JPEG file says it has, before anything is decoded; false when it does not
+ * say (then asc_image_decode tells why). */
 ASC_API bool asc_image_peek(const void *data, size_t len, int64_t *width, int64_t *height);
 /* Writes a PNG file, all of it or nothing. */
 ASC_API ASC_MUST_USE asc_status asc_image_write(asc_ctx *ctx, const char *path, const asc_image *image);
