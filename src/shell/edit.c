@@ -287,6 +287,9 @@ edited editor_read(editor *e, const char *prompt, asc_text *line) {
     e->interrupted = e->select = false;
     e->state = (mbstate_t){0};
     el_resize(e->el);
+    /* libedit shows the prompt first and changes the mode then: what is typed in between would be signals,
+     * and two of them that come at once are one. */
+    el_set(e->el, EL_PREP_TERM, 1);
     terminal_write((asc_view){"\x1b[?2004h", 8});
     const char *got = el_gets(e->el, &n);
     terminal_write((asc_view){"\x1b[?2004l", 8});
