@@ -103,8 +103,9 @@ def main():
     p.terminate()
     p.wait()
     times, quarter = sorted(load.seconds), load.sizes[len(load.sizes) // 4]
-    print("%d explanations, %d at a time: %d lost, %d different answers, %.1f s, %.2f a second; each %.2f s (median), "
-          "%.2f s (longest)" % (total, clients, len(load.lost), len(load.answers), seconds, total / seconds,
+    print("%d explanations, %d at a time: %d lost, %s, %.1f s, %.2f a second; each %.2f s (median), "
+          "%.2f s (longest)" % (total, clients, len(load.lost),
+                                "all alike" if len(load.answers) == 1 else "%d different answers" % len(load.answers), seconds, total / seconds,
                                 times[len(times) // 2], times[-1]))
     print("resident memory: %.1f MB after a quarter of them, %.1f MB at the end" % (quarter / 1e6, load.sizes[-1] / 1e6))
     for fault in load.lost[:3]:
