@@ -201,7 +201,8 @@ typedef struct cli_net_args {
     size_t picture_input;
     asc_text *bytes_file;
     asc_array offsets;
-    asc_table table;
+    asc_table table; /* names of columns, of input table_input */
+    size_t table_input;
     asc_text *labels_file, *names_file;
     const char **lines, **names; /* of those files */
     const char *const *labels;   /* the lines, or what the net itself names */

@@ -95,11 +95,21 @@ static int read_bytes(cli *c, cli_net_args *a) {
     return st == ASC_OK ? EXIT_DONE : cli_error_in(c, st, c->value[OPT_BYTES], "");
 }
 
+/* Of several tables the names of the first input's columns are kept: reports name those of the first value.
+ */
 static int read_table(cli *c, cli_net_args *a, size_t i, const char *path) {
-    asc_status st = asc_csv_read(c->ctx, path, NULL, 0, &a->table);
+    asc_table t = {0};
+    asc_status st = asc_csv_read(c->ctx, path, NULL, 0, &t);
     if (st != ASC_OK) return cli_error(c, st);
-    a->inputs[i] = a->table.values;
-    a->table.values = (asc_array){0};
+    a->inputs[i] = t.values;
+    t.values = (asc_array){0};
+    if (a->table.names == NULL || i < a->table_input) {
+        asc_table_free(c->ctx, &a->table);
+        a->table = t;
+        a->table_input = i;
+    } else {
+        asc_table_free(c->ctx, &t);
+    }
     return EXIT_DONE;
 }
 
