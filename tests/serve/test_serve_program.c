@@ -6,10 +6,11 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-static const char *const
-    quick = "{\"ids\": [54, 70, 21], \"target_ids\": [193]}",
-    *const slow = "{\"ids\": [54, 70, 21, 59], \"target_ids\": [193], \"features\": \"token\", "
-                  "\"method\": \"integrated-gradients\", \"rule\": \"riemann-middle\", \"steps\": 20000}";
+static const char
+    *const quick = "{\"ids\": [54, 70, 21], \"target_ids\": [193]}",
+           *const slow =
+               "{\"ids\": [54, 70, 21, 59, 54, 70, 21, 59], \"target_ids\": [193], \"features\": \"token\", "
+               "\"method\": \"integrated-gradients\", \"rule\": \"riemann-middle\", \"steps\": 100000}";
 
 typedef struct process {
     pid_t pid;
