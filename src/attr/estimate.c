@@ -3,7 +3,6 @@
 #include "exec.h"
 #include "ops.h"
 #include "target.h"
-#include <math.h>
 #include <string.h>
 
 static double seconds_since(uint64_t t0) { return (double)(asc_now_ns() - t0) * 1e-9; }
@@ -123,15 +122,10 @@ done:
     return asc_scope_close(ctx, st);
 }
 
-/* The rate at about so many rows: one that was measured within a fifth, or a new one. */
+/* The rate at about so many rows: one that the model remembers, or a new one. */
 static asc_status rate_at(asc_job *j, bool backward, size_t len, size_t b, double *out) {
     asc_estimate *e = j->estimate;
-    double rows = (double)(len * b);
-    for (size_t i = 0; i < e->n_rates; i++) {
-        double have = (double)e->rates[i].rows;
-        *out = e->rates[i].flops_per_second;
-        if (e->rates[i].backward == backward && fabs(rows - have) <= 0.2 * have) return ASC_OK;
-    }
+    const double rows = (double)(len * b);
     const bool whole = j->encoder != NULL || j->neuron.on;
     const asc_rate_kind kind =
         (asc_rate_kind)((whole ? ASC_RATE_WHOLE_FORWARD : ASC_RATE_FORWARD) + backward);
@@ -148,10 +142,6 @@ static asc_status rate_at(asc_job *j, bool backward, size_t len, size_t b, doubl
     if (asc_price_base(j->ctx) > base) e->probes += asc_price_base(j->ctx) - base;
     if (st != ASC_OK) return st;
     asc_rates_keep(&j->m->rates, kind, level, rows, 0.0, (double[3]){*out, 0.0, 0.0});
-    size_t at = e->n_rates < ASC_ESTIMATE_RATES ? e->n_rates++ : ASC_ESTIMATE_RATES - 1;
-    e->rates[at].rows = len * b;
-    e->rates[at].backward = backward;
-    e->rates[at].flops_per_second = *out;
     return ASC_OK;
 }
 

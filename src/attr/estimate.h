@@ -9,8 +9,6 @@
 
 #include "budget.h"
 
-enum { ASC_ESTIMATE_RATES = 8 };
-
 typedef struct asc_estimate {
     double seconds, flops, bytes; /* of the passes counted so far; bytes read and written by their ops */
     size_t held;                  /* what a real run would hold now: a prefix */
@@ -18,12 +16,6 @@ typedef struct asc_estimate {
     size_t fresh;                 /* largest need of a pass: activations, outputs and scratch */
     size_t arena, scratch;        /* the largest of each: kept until the end */
     double measuring;             /* seconds spent on rates */
-    struct {
-        size_t rows;
-        bool backward;
-        double flops_per_second;
-    } rates[ASC_ESTIMATE_RATES];
-    size_t n_rates;
 } asc_estimate;
 
 /* Counts n prompts (or points) of `len` tokens run in this way, with the evaluations in the result. */
