@@ -3,7 +3,7 @@
 #include "alloc.h"
 #include "ascribe/net_defaults.h"
 #include "net.h"
-#include <math.h>
+#include "task.h"
 
 enum { MAGIKA_BYTES = 2048, MAGIKA_PADDING = 256 };
 
@@ -128,20 +128,10 @@ static void sum_rows(asc_scores *s) {
     }
 }
 
-static void find_bound(const asc_scores *s, double *bound) {
-    size_t n = 1;
-    for (int d = 0; d < s->shape.rank; d++) n *= (size_t)s->shape.dims[d];
-    if (s->error == NULL) *bound = (double)NAN;
-    for (size_t i = 0; i < n && !isnan(*bound); i++) {
-        if (!(s->error[i] <= *bound)) *bound = s->error[i];
-    }
-}
-
 void asc_attribution_sum_rows(asc_attribution *r) {
     if (r->n_scores == 0) return;
     sum_rows(&r->scores[0]);
-    r->error_bound = 0.0;
-    for (size_t i = 0; i < r->n_scores; i++) find_bound(&r->scores[i], &r->error_bound);
+    asc_attribution_find_bound(r);
 }
 
 asc_status asc_mask_make(asc_ctx *ctx, const asc_mask_words *words, const asc_image *picture, bool nhwc,

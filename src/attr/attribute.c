@@ -100,7 +100,7 @@ static asc_status note_net(asc_task *t) {
     return st;
 }
 
-static void error_bound(asc_attribution *r) {
+void asc_attribution_find_bound(asc_attribution *r) {
     r->error_bound = r->n_scores > 0 ? 0.0 : NAN;
     for (size_t k = 0; k < r->n_scores; k++) {
         const asc_scores *s = &r->scores[k];
@@ -129,7 +129,7 @@ asc_status asc_attribute(asc_net *net, const asc_attr_request *req, asc_attribut
         if (st != ASC_OK) goto done;
         ASC_TRY(note_zeros(&t));
         ASC_TRY(note_net(&t));
-        error_bound(t.r);
+        asc_attribution_find_bound(t.r);
     }
     t.r->seconds = (double)(asc_now_ns() - t0) * 1e-9;
     if (!req->dry_run) t.r->flops = asc_exec_stats_of(net->ctx).flops - flops0;

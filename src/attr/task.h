@@ -210,6 +210,9 @@ uint64_t asc_task_key(const asc_task *t);
 double asc_task_uniform(const asc_task *t, uint64_t stream, uint64_t index);
 double asc_task_normal(const asc_task *t, uint64_t stream, uint64_t index);
 
+/* The largest error of all scores; NaN where one is not known. */
+void asc_attribution_find_bound(asc_attribution *r);
+
 ASC_MUST_USE asc_status asc_task_init(asc_task *t, asc_net *net, const asc_attr_request *req);
 void asc_task_deinit(asc_task *t);
 
