@@ -126,24 +126,25 @@ asc_status asc_ask_choice(asc_question *q, asc_key_id id, const char **out) {
     return st;
 }
 
-asc_status asc_ask_count(asc_question *q, asc_key_id id, size_t *out) {
+static asc_status whole_from(asc_question *q, asc_key_id id, int64_t least, const char *wanted,
+                             uint64_t *out) {
     const asc_json *v = q->values[id];
     int64_t n = asc_json_int(v, -1);
     if (v == NULL) return ASC_OK;
-    if (asc_json_typeof(v) != ASC_JSON_INT || n < 1)
-        return asc_ask_wrong(q, id, v, "a whole number from 1 on");
-    *out = (size_t)n;
+    if (asc_json_typeof(v) != ASC_JSON_INT || n < least) return asc_ask_wrong(q, id, v, wanted);
+    *out = (uint64_t)n;
     return ASC_OK;
 }
 
+asc_status asc_ask_count(asc_question *q, asc_key_id id, size_t *out) {
+    uint64_t n = 0;
+    asc_status st = whole_from(q, id, 1, "a whole number from 1 on", &n);
+    if (st == ASC_OK && asc_ask_has(q, id)) *out = (size_t)n;
+    return st;
+}
+
 asc_status asc_ask_whole(asc_question *q, asc_key_id id, uint64_t *out) {
-    const asc_json *v = q->values[id];
-    int64_t n = asc_json_int(v, -1);
-    if (v == NULL) return ASC_OK;
-    if (asc_json_typeof(v) != ASC_JSON_INT || n < 0)
-        return asc_ask_wrong(q, id, v, "a whole number from 0 on");
-    *out = (uint64_t)n;
-    return ASC_OK;
+    return whole_from(q, id, 0, "a whole number from 0 on", out);
 }
 
 asc_status asc_ask_number(asc_question *q, asc_key_id id, double *out) {
