@@ -130,6 +130,10 @@ size_t api_n_characters(asc_view v); /* of UTF-8 */
 /* Sends what t holds as the whole reply of a job. */
 asc_status api_send(job *j, asc_text *t, const char *content_type);
 void api_reply(exchange *x, asc_text *t); /* 200 and JSON, or the text's error */
+/* The end of a handler: submits `self` when `ok`, else answers with *fault and destroys it (NULL: there is
+ * none). */
+void api_submit(exchange *x, bool ok, const job_kind *kind, void *self, const job_price *price,
+                const serve_fault *fault);
 
 /* ---- api_schema.c, api_openapi.c ------------------------------------------------------------------------
  */

@@ -96,10 +96,5 @@ void api_chat(exchange *x) {
              api_answer_price(a, s, b, asked, a->question != NULL ? EXPLAINED_TOKENS : 0, &price, &fault);
         server_unlock_bench(s);
     }
-    if (ok) {
-        exchange_submit(x, &kind_chat, a, &price);
-        return;
-    }
-    exchange_fail_fault(x, &fault);
-    api_answer_destroy(a);
+    api_submit(x, ok, &kind_chat, a, &price, &fault);
 }

@@ -90,10 +90,5 @@ void api_completion(exchange *x) {
         if (ok && asked == 0) a->o.max_tokens = 0;
         server_unlock_bench(s);
     }
-    if (ok) {
-        exchange_submit(x, &kind_completion, a, &price);
-        return;
-    }
-    exchange_fail_fault(x, &fault);
-    api_answer_destroy(a);
+    api_submit(x, ok, &kind_completion, a, &price, &fault);
 }

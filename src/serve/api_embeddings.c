@@ -192,10 +192,5 @@ void api_embeddings(exchange *x) {
         server_unlock_bench(s);
     }
     api_body_free(&body);
-    if (ok) {
-        exchange_submit(x, &kind_embeddings, w, &price);
-        return;
-    }
-    exchange_fail_fault(x, &fault);
-    destroy(w);
+    api_submit(x, ok, &kind_embeddings, w, &price, &fault);
 }

@@ -167,10 +167,5 @@ void api_explain(exchange *x) {
         ok = price_of(b, a, &price, &fault);
         server_unlock_bench(s);
     }
-    if (ok) {
-        exchange_submit(x, &kind_explain, a, &price);
-        return;
-    }
-    exchange_fail_fault(x, &fault);
-    destroy(a);
+    api_submit(x, ok, &kind_explain, a, &price, &fault);
 }

@@ -61,3 +61,13 @@ void api_reply(exchange *x, asc_text *t) {
     else
         exchange_reply(x, 200, "application/json", asc_text_view(t));
 }
+
+void api_submit(exchange *x, bool ok, const job_kind *kind, void *self, const job_price *price,
+                const serve_fault *fault) {
+    if (ok) {
+        exchange_submit(x, kind, self, price);
+        return;
+    }
+    exchange_fail_fault(x, fault);
+    kind->destroy(self);
+}

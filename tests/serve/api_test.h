@@ -185,4 +185,25 @@ static inline const char *chat_model(void) {
     return path;
 }
 
+/* A server of the chat model for all tests of a program. */
+typedef struct fixture {
+    server *s;
+    char path[64];
+} fixture;
+
+static inline int chat_up(void **state) {
+    static fixture f;
+    snprintf(f.path, sizeof f.path, "%s", chat_model());
+    f.s = api_up(f.path, (serve_options){0});
+    *state = &f;
+    return 0;
+}
+
+static inline int chat_down(void **state) {
+    fixture *f = *state;
+    api_down(f->s);
+    unlink(f->path);
+    return 0;
+}
+
 #endif

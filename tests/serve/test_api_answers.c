@@ -78,26 +78,6 @@ static asc_finish directly(const char *path, const char *prompt, const char *use
     return why;
 }
 
-typedef struct fixture {
-    server *s;
-    char path[64];
-} fixture;
-
-static int up(void **state) {
-    static fixture f;
-    snprintf(f.path, sizeof f.path, "%s", chat_model());
-    f.s = api_up(f.path, (serve_options){0});
-    *state = &f;
-    return 0;
-}
-
-static int down(void **state) {
-    fixture *f = *state;
-    api_down(f->s);
-    unlink(f->path);
-    return 0;
-}
-
 /* JSON has the shortest digits that give the same double back: equal means equal bits. */
 static void check_chat_tokens(json_t *list, const told *t) {
     assert_int_equal(json_array_size(list), t->n);
@@ -396,5 +376,5 @@ int main(void) {
                                        cmocka_unit_test(completion),  cmocka_unit_test(stops_and_seeds),
                                        cmocka_unit_test(attribution), cmocka_unit_test(wrong),
                                        cmocka_unit_test(deep)};
-    return cmocka_run_group_tests_name("answers over HTTP", tests, up, down);
+    return cmocka_run_group_tests_name("answers over HTTP", tests, chat_up, chat_down);
 }

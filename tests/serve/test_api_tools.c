@@ -19,26 +19,6 @@
     "{\"messages\": [" messages "], \"temperature\": 0, \"max_tokens\": 2, \"ignore_eos\": true" more "}"
 #define EXPLAINED ", \"attribution\": {\"method\": \"saliency\"}"
 
-typedef struct fixture {
-    server *s;
-    char path[64];
-} fixture;
-
-static int up(void **state) {
-    static fixture f;
-    snprintf(f.path, sizeof f.path, "%s", chat_model());
-    f.s = api_up(f.path, (serve_options){0});
-    *state = &f;
-    return 0;
-}
-
-static int down(void **state) {
-    fixture *f = *state;
-    api_down(f->s);
-    unlink(f->path);
-    return 0;
-}
-
 /* What the attribution says the prompt was; its tokens are as many as the answer's prompt had. */
 static void prompt_of(fixture *f, const char *body, char *out, size_t size, long long *n_tokens) {
     reply r = api_call(f->s, "POST", "/v1/chat/completions", body);
@@ -133,5 +113,5 @@ int main(void) {
         cmocka_unit_test(calls),
         cmocka_unit_test(refused),
     };
-    return cmocka_run_group_tests_name("tools in conversations", tests, up, down);
+    return cmocka_run_group_tests_name("tools in conversations", tests, chat_up, chat_down);
 }
