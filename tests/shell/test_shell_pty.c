@@ -24,15 +24,20 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Starts `ascribe shell MODEL ARGUMENTS` in a terminal of 80 x 24. */
-static void sit(seat *s, const char *name, const char *arguments) {
-    char line[2000];
-    const char *build = getenv("ASC_BUILD_ROOT"), *data = getenv("ASC_TEST_DATA");
+/* A process at a terminal of 80 x 24; true in it, where something is to be started. */
+static bool sit_down(seat *s) {
     struct winsize w = {.ws_col = 80, .ws_row = 24};
     s->n = 0;
     s->pid = forkpty(&s->fd, NULL, NULL, &w);
     assert_true(s->pid >= 0);
-    if (s->pid == 0) {
+    return s->pid == 0;
+}
+
+/* Starts `ascribe shell MODEL ARGUMENTS` there. */
+static void sit(seat *s, const char *name, const char *arguments) {
+    char line[2000];
+    const char *build = getenv("ASC_BUILD_ROOT"), *data = getenv("ASC_TEST_DATA");
+    if (sit_down(s)) {
         setenv("TERM", name, 1);
         setenv("HOME", s->p.folder, 1);
         unsetenv("XDG_STATE_HOME");
@@ -319,11 +324,7 @@ static void test_sleep(void **state) {
     seat *s = *state;
     char line[2000];
     const char *build = getenv("ASC_BUILD_ROOT"), *data = getenv("ASC_TEST_DATA");
-    struct winsize w = {.ws_col = 80, .ws_row = 24};
-    s->n = 0;
-    s->pid = forkpty(&s->fd, NULL, NULL, &w);
-    assert_true(s->pid >= 0);
-    if (s->pid == 0) {
+    if (sit_down(s)) {
         setenv("TERM", "xterm", 1);
         setenv("PS1", "$ ", 1);
         execl("/bin/bash", "bash", "--norc", "--noprofile", "--noediting", "-i", (char *)NULL);
@@ -336,7 +337,6 @@ static void test_sleep(void **state) {
     type(s, line);
     see(s, "Ctrl-D to leave");
     see(s, "> ");
-    usleep(300000); /* the prompt comes before the editor has taken the terminal */
     type(s, "half\x1a");
     see(s, "topped"); /* "Stopped" or "[1]+  Stopped" */
     see(s, "$ ");
