@@ -11,77 +11,21 @@
  * Infinities, NaN and overflow: pieces would turn infinity times 1 into NaN (infinity times the 0 of a
  * piece). A result that is not finite is therefore computed again in f32, in chains of 192 fused
  * multiply-adds. */
-#include "bf16.h"
 #include "bf16_job.h"
 #include "expand.h"
 #include "gemm_fill.h"
 #include "kernel.h"
 #include "matmul_shape.h"
-#include <math.h>
 #include <string.h>
+/* Parts shared with other kernels of bf16 products. */
+#include "bf16_rows.inl"
+#include "bf16_repair.inl"
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
 #define OPS JOIN(asc_bf16_, BF16_ISA)
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-
-enum { AHEAD = 128 }; /* values of a row of a that are fetched before they are needed */
-
-typedef float vf __attribute__((vector_size(64)));
-typedef float vf_at __attribute__((vector_size(64), aligned(4), may_alias)); /* anywhere in memory */
-typedef uint32_t vu __attribute__((vector_size(64)));
-typedef uint32_t vu_at __attribute__((vector_size(64), aligned(4), may_alias));
-
-#ifdef __AVX512BF16__
-#include <immintrin.h>
-/* The same with the processor's own rounding: two vectors to one of bf16, which a permutation turns into pairs. */
-ALWAYS_INLINE void split_two(const vf *from, const vf *from2, const int pieces, uint16_t *out) {
-    const __m512i pairs = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
-                                           6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-    vf x0 = *from, x1 = *from2;
-#pragma GCC unroll 3
-    for (int i = 0; i < pieces; i++, out += ASC_BF16_TILE) {
-        __builtin_prefetch(out + pieces * ASC_BF16_TILE, 1); /* the next tile's row, to be written */
-        const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)x1, (__m512)x0);
-        const __m512i h = _mm512_permutexvar_epi16(pairs, both);
-        _mm512_storeu_si512(out, h);
-        x0 -= (vf)_mm512_slli_epi32(h, 16);
-        x1 -= (vf)_mm512_and_si512(h, _mm512_set1_epi32((int)0xFFFF0000u));
-    }
-}
-#else
-/* The pieces of 16 pairs, pair p = (from[p], from2[p]), one row of a tile for each piece. A last piece of
- * three is exact: 24 bits were three times 8. */
-ALWAYS_INLINE void split_two(const vf *from, const vf *from2, const int pieces, uint16_t *out) {
-    vf x0 = *from, x1 = *from2;
-#pragma GCC unroll 3
-    for (int i = 0; i < pieces; i++, out += ASC_BF16_TILE) {
-        __builtin_prefetch(out + pieces * ASC_BF16_TILE, 1); /* the next tile's row, to be written */
-        vu h0 = (vu)x0, h1 = (vu)x1;
-        if (i < 2) { /* to nearest, ties to even; a NaN keeps its upper half; what is denormal counts as 0 */
-            h0 &= (vu)((vf)(h0 & 0x7FFFFFFFu) >= 0x1p-126f) | (vu)(x0 != x0);
-            h1 &= (vu)((vf)(h1 & 0x7FFFFFFFu) >= 0x1p-126f) | (vu)(x1 != x1);
-            vu up0 = (h0 >> 16 & 1) + 0x7FFF, up1 = (h1 >> 16 & 1) + 0x7FFF;
-            if (i == 0) {
-                up0 &= (vu)(x0 == x0);
-                up1 &= (vu)(x1 == x1);
-            }
-            h0 += up0;
-            h1 += up1;
-        }
-        *(vu_at *)(void *)out = h0 >> 16 | (h1 & 0xFFFF0000u);
-        x0 -= (vf)(h0 & 0xFFFF0000u);
-        x1 -= (vf)(h1 & 0xFFFF0000u);
-    }
-}
-#endif
-
-ALWAYS_INLINE void split(const float *from, const float *from2, const int pieces, uint16_t *out) {
-    const vf x0 = *(const vf_at *)from, x1 = *(const vf_at *)from2;
-    split_two(&x0, &x1, pieces, out);
-}
 
 /* Largest magnitudes so far; NaN is passed over. */
 ALWAYS_INLINE void larger(vf *most, const float *x) {
@@ -96,34 +40,6 @@ ALWAYS_INLINE void to_whole(float *x, const vf *by) {
     const vu bits = (vu)(*(const vf_at *)x * *by);
     const vf size = (vf)(bits & 0x7FFFFFFFu) + 0x1p23f - 0x1p23f;
     *(vf_at *)x = (vf)((vu)size | (bits & 0x80000000u));
-}
-
-/* 32 values of k of the rows that there are (at most 16), to one tile for each piece; k_left of them count.
- */
-ALWAYS_INLINE void pack_tile(const float *x, int64_t ldx, int64_t rows, int64_t k_left, int64_t ahead,
-                             const int pieces, uint16_t *out) {
-    if (rows == 16 && k_left >= 32) {
-        for (int64_t r = 0; r < 16; r++) {
-            const float *row = x + r * ldx;
-            __builtin_prefetch(row + ahead);
-            __builtin_prefetch(row + ahead + 16);
-            split(row, row + 16, pieces, out + 32 * r);
-        }
-        return;
-    }
-    for (int64_t r = 0; r < 16; r++) {
-        float some[32] = {0};
-        if (r < rows) memcpy(some, x + r * ldx, (size_t)(k_left < 32 ? k_left : 32) * sizeof(float));
-        split(some, some + 16, pieces, out + 32 * r);
-    }
-}
-
-/* 16 rows of a, from row m on, to tiles of all of k. */
-ALWAYS_INLINE void pack_rows_of(const asc_bf16_job *job, int64_t m, const int pieces, uint16_t *out) {
-    const int64_t k = job->g.k, rows = job->g.m - m < 16 ? job->g.m - m : 16;
-    const float *x = job->g.a + m * k;
-    for (int64_t q = 0; q < job->blocks; q++, x += 32, out += pieces * ASC_BF16_TILE)
-        pack_tile(x, k, rows, k - 32 * q, 32 * q + AHEAD < k ? AHEAD : 16 * k + AHEAD - k, pieces, out);
 }
 
 /* int8: a stretch of a row and its scale at a time. */
@@ -152,15 +68,18 @@ static void pack_rows8(const asc_bf16_job *job, int64_t m, uint16_t *out) {
     }
 }
 
+/* 16 rows of a, from row m on, to tiles of all of k. */
 static void pack_rows(const asc_bf16_job *job, int64_t m, uint16_t *out) {
+    const int64_t k = job->g.k, rows = job->g.m - m < 16 ? job->g.m - m : 16;
+    const float *x = job->g.a + m * k;
     if (job->int8)
         pack_rows8(job, m, out);
     else if (job->pieces == 3)
-        pack_rows_of(job, m, 3, out);
+        pack_row_group(x, rows, k, 3, out);
     else if (job->pieces == 2)
-        pack_rows_of(job, m, 2, out);
+        pack_row_group(x, rows, k, 2, out);
     else
-        pack_rows_of(job, m, 1, out);
+        pack_row_group(x, rows, k, 1, out);
 }
 
 /* 16 columns of a filled slab of `depth` rows to tiles. */
@@ -223,14 +142,6 @@ static void pack_panel(const asc_bf16_job *job, int64_t k0, int64_t depth, int64
     }
 }
 
-/* Results that are not finite, or so small that flushed pieces could show (docs/errors.md). */
-enum { TINY = (127 - 80) << 23 }; /* bits of 2^-80 */
-static inline bool is_odd(float y) { return !isfinite(y) || (y != 0 && fabsf(y) < 0x1p-80f); }
-/* The same of 16; x - x is not 0 where x is not finite. */
-ALWAYS_INLINE void gather_odd(const vf *v, vu *odd) {
-    *odd |= (vu)(*v - *v) | (vu)(((vu)*v & 0x7FFFFFFFu) - 1 < (uint32_t)TINY - 1);
-}
-
 /* Adds 16 columns of a block's results to y, or starts y with them. */
 ALWAYS_INLINE void put_columns(const float *c, float *y, int64_t ldy, int64_t rows, const bool first,
                                const bool last, vu *odd) {
@@ -268,42 +179,6 @@ static bool put(const float *c, float *y, int64_t ldy, int64_t rows, int64_t col
     return any != 0;
 }
 
-/* Column n of W. */
-static void column_of(const asc_gemm_job *g, int64_t n, float *out, float *tmp) {
-    const asc_dtype_info *info = asc_dtype_of(g->t);
-    const int64_t block = info->block_elems;
-    if (g->tb) {
-        g->expand(g->w + n * g->k / block * info->block_bytes, out, g->k);
-        return;
-    }
-    for (int64_t k = 0; k < g->k; k++) {
-        g->expand(g->w + (k * g->n + n) / block * info->block_bytes, tmp, block);
-        out[k] = tmp[n % block];
-    }
-}
-
-/* f32 products for what is odd among rows [m, m + rows), columns [n, n + cols). */
-static void repair(const asc_gemm_job *g, int64_t m, int64_t rows, int64_t n, int64_t cols,
-                   const asc_bf16_scratch *s) {
-    for (int64_t j = n; j < n + cols; j++) {
-        float *y = g->y + m * g->n + j, sum[ASC_BF16_SIDE];
-        bool any = false;
-        for (int64_t r = 0; r < rows; r++) any |= is_odd(y[r * g->n]);
-        if (!any) continue;
-        column_of(g, j, s->column, s->fill);
-        for (int64_t q = 0; q < g->k; q += 192) {
-            const int64_t end = q + 192 < g->k ? q + 192 : g->k;
-            float link[ASC_BF16_SIDE] = {0};
-            for (int64_t k = q; k < end; k++)
-                for (int64_t r = 0; r < rows; r++)
-                    link[r] = fmaf(g->a[(m + r) * g->k + k], s->column[k], link[r]);
-            for (int64_t r = 0; r < rows; r++) sum[r] = q == 0 ? link[r] : sum[r] + link[r];
-        }
-        for (int64_t r = 0; r < rows; r++)
-            if (is_odd(y[r * g->n])) y[r * g->n] = sum[r];
-    }
-}
-
 /* Results of a block that wait in s->sums. They are added to y while the tiles are busy with the next block.
  */
 typedef struct waiting {
@@ -329,7 +204,7 @@ static void settle(const asc_bf16_job *job, const waiting *w, int64_t m, int64_t
     if (w->cols == 0) return;
     if (job->int8) unscale(job, w, m, rows, n0, s);
     const bool odd = put(w->c, g->y + m * g->n + w->n, g->n, rows, w->cols, w->first, w->last);
-    if (odd) repair(g, m, rows, w->n, w->cols, s);
+    if (odd) repair(g, m, rows, w->n, w->cols, s->column, s->fill);
 }
 
 /* Fetches part i of n of what the next link needs of `rows` rows, which lies behind this link's tiles at a,
