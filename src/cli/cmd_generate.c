@@ -85,6 +85,7 @@ static int read_options(cli *c, asc_generate_options *o) {
     size_t top_k, seed;
     int rc = cli_size(c, OPT_GENERATE, 64, &o->max_tokens);
     if (rc == EXIT_DONE) rc = cli_number(c, OPT_TEMPERATURE, 0, &o->temperature);
+    if (rc == EXIT_DONE) rc = cli_number(c, OPT_TOP_P, 0, &o->top_p);
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_TOP_K, 0, &top_k);
     if (rc == EXIT_DONE) rc = cli_size(c, OPT_SEED, 0, &seed);
     if (rc != EXIT_DONE) return rc;

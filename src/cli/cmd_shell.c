@@ -23,9 +23,12 @@ int cmd_shell(cli *c) {
                        .interactive = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO),
                        .clear_progress = cli_clear_progress,
                        .style = cli_style(c)};
-    char memory[80], seed[80];
-    if (cli_has(c, OPT_MEMORY)) settings[o.n_set++] = as_setting(c, OPT_MEMORY, memory, sizeof memory);
-    if (cli_has(c, OPT_SEED)) settings[o.n_set++] = as_setting(c, OPT_SEED, seed, sizeof seed);
+    static const cli_option_id named[] = {OPT_MEMORY, OPT_SEED, OPT_TEMPERATURE, OPT_TOP_P, OPT_TOP_K};
+    enum { N_NAMED = sizeof named / sizeof *named };
+    char words[N_NAMED][80];
+    for (size_t i = 0; i < N_NAMED; i++) {
+        if (cli_has(c, named[i])) settings[o.n_set++] = as_setting(c, named[i], words[i], sizeof words[i]);
+    }
     size_t first = o.n_set;
     if (!o.interactive) { /* also when only the input is no terminal: what is piped is not for the eye */
         o.style.colours = ASC_COLOURS_NONE;
@@ -33,7 +36,7 @@ int cmd_shell(cli *c) {
     }
     for (const char *v; (v = cli_nth(c, OPT_SET, o.n_set - first)) != NULL; o.n_set++) {
         if (o.n_set == MOST_SETTINGS)
-            return cli_usage("--set: too many of them, at most %d", MOST_SETTINGS - 2);
+            return cli_usage("--set: too many of them, at most %d", MOST_SETTINGS - N_NAMED);
         settings[o.n_set] = v;
     }
     int rc = cli_open_context(c);

@@ -3,6 +3,7 @@
 #include "ascribe/attr.h"
 #include "line.h"
 #include "settings.h"
+#include "shell_parts.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -42,6 +43,8 @@ static void keys(completion *c, asc_view part, unsigned subjects) {
     for (size_t i = 0; (k = asc_question_key_at(i)) != NULL; i++) {
         if ((k->subjects & subjects) != 0) add(c, part, k->name, strlen(k->name));
     }
+    for (size_t i = 0; (subjects & ASC_KEY_PROMPTS) != 0 && shell_drawing_name(i) != NULL; i++)
+        add(c, part, shell_drawing_name(i), strlen(shell_drawing_name(i)));
 }
 
 static void files(completion *c, asc_view part) {

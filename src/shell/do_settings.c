@@ -117,6 +117,10 @@ bool do_key(shell *s, const shell_command *c, asc_view rest) {
     return true;
 }
 
+static bool is_drawing(const shell *s, asc_view name) {
+    return s->kind == ASC_KEY_PROMPTS && shell_drawing_setting(name) != NULL;
+}
+
 bool do_set(shell *s, const shell_command *c, asc_view rest) {
     char why[200];
     asc_view name;
@@ -126,6 +130,7 @@ bool do_set(shell *s, const shell_command *c, asc_view rest) {
         return true;
     }
     const asc_question_key *k = settings_key(name, s->kind);
+    if (k == NULL && rest.len > 0 && is_drawing(s, name)) return shell_set_drawing(s, name, rest);
     if (k == NULL) {
         settings_explain_unknown(name, s->kind, why, sizeof why);
         return shell_fail(s, ":set and Tab shows the keys", "%s", why);
@@ -145,14 +150,16 @@ bool do_unset(shell *s, const shell_command *c, asc_view rest) {
         return true;
     }
     const asc_question_key *k = settings_key(name, s->kind);
-    if (k == NULL) {
+    const char *key = k != NULL ? k->name : is_drawing(s, name) ? shell_drawing_setting(name) : NULL;
+    if (key == NULL) {
         settings_explain_unknown(name, s->kind, why, sizeof why);
         return shell_fail(s, "", "%s", why);
     }
-    if (shell_setting(s, k->name) == NULL) return shell_fail(s, "", "%s is not set", k->name);
+    if (shell_setting(s, key) == NULL)
+        return shell_fail(s, "", "%s is not set", key[0] == ':' ? key + 1 : key);
     json_t *fresh = copy(s);
-    json_object_del(fresh, k->name);
-    forget_source(fresh, k->name);
+    json_object_del(fresh, key);
+    forget_source(fresh, key);
     keep(s, fresh);
     return true;
 }

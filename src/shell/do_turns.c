@@ -185,13 +185,19 @@ bool do_matrix(shell *s, const shell_command *c, asc_view rest) {
     if (t == NULL) return false;
     if (!shell_need_matrix(s, t)) {
         asc_status st = asc_error_code(s->ctx);
+        const asc_result *r = asc_answer_result(t->result);
         if (st == ASC_CANCELLED) return false;
+        if (r != NULL && (r->output == ASC_OUTPUT_KL || json_object_get(t->asked, "neuron") != NULL))
+            return shell_fail(s, ":show, or :word with a word of the prompt",
+                              "%s is one number, not one for each word of an answer",
+                              r->output == ASC_OUTPUT_KL ? "what changes of the next token" : "a neuron");
         shell_fail(s, asc_error_hint(s->ctx), "no scores for each word of the answer: %s",
                    st != ASC_OK ? asc_error_message(s->ctx) : "this kind of model has none");
         return false;
     }
-    asc_status st = words_make(s->ctx, asc_answer_result(t->result), shell_tokenizer(s), &w);
+    asc_status st = words_make(s->ctx, asc_answer_result(shell_words_of(t)->result), shell_tokenizer(s), &w);
     if (st != ASC_OK) return shell_fail(s, "", "out of memory");
+    shell_say_whose_words(s, t);
     size_t *order = malloc((w.side[SIDE_PROMPT].n + 1) * sizeof *order);
     for (size_t i = 0; order != NULL && i < w.side[SIDE_ANSWER].n; i++) {
         size_t n = words_ranked(&w, SIDE_ANSWER, i, order), at = 0;

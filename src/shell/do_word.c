@@ -22,7 +22,8 @@ static void figures(shell *s, const word_sheet *w, int side, size_t i) {
 /* A word of the answer in full: the question about its tokens alone. */
 static bool explain_word(shell *s, turn *t, const word *w) {
     char span[64];
-    const asc_result *r = asc_answer_result(t->result);
+    const turn *its = shell_words_of(t);
+    const asc_result *r = asc_answer_result(its->result);
     turn *one = turn_create();
     if (one != NULL) one->prompt = strndup(t->prompt, t->prompt_len);
     if (one != NULL) one->said = strndup(t->said != NULL ? t->said : "", t->said_len);
@@ -35,7 +36,7 @@ static bool explain_word(shell *s, turn *t, const word *w) {
     one->chat = t->chat;
     one->before = turn_retain(t->before);
     snprintf(span, sizeof span, "%zu:%zu", r->span_start + w->first, r->span_start + w->first + w->n);
-    json_t *asked = json_copy(t->asked);
+    json_t *asked = json_copy(its->asked);
     json_object_set_new(asked, "span", json_string(span));
     json_object_set_new(asked, "per_token", json_true());
     bool ok = shell_ask(s, one, asked, false);
@@ -101,8 +102,9 @@ static bool choose_with(shell *s, turn *t, word_sheet *w) {
 /* Words of the turn, with the matrix if there can be one. */
 static bool sheet_of(shell *s, turn *t, word_sheet *w) {
     if (!shell_need_matrix(s, t) && asc_error_code(s->ctx) == ASC_CANCELLED) return false;
-    if (words_make(s->ctx, asc_answer_result(t->result), shell_tokenizer(s), w) != ASC_OK)
+    if (words_make(s->ctx, asc_answer_result(shell_words_of(t)->result), shell_tokenizer(s), w) != ASC_OK)
         return shell_fail(s, "", "out of memory");
+    shell_say_whose_words(s, t);
     return true;
 }
 

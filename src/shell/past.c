@@ -17,6 +17,7 @@ turn *turn_retain(turn *t) {
 void turn_release(turn *t) {
     while (t != NULL && --t->references == 0) { /* a loop: conversations are long */
         turn *before = t->before;
+        turn_release(t->words); /* which has neither past nor words */
         asc_answer_destroy(t->result);
         asc_question_destroy(t->question);
         json_decref(t->asked);

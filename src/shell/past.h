@@ -24,6 +24,7 @@ typedef struct turn {
     json_t *asked; /* the question as JSON */
     asc_question *question;
     asc_answer *result; /* NULL: it was not explained */
+    struct turn *words; /* a contrast's answer by itself, for scores of its words; owned, NULL: not asked */
     double answer_seconds, explain_seconds;
     unsigned references;
 } turn;

@@ -180,6 +180,7 @@ static bool answer(shell *s, turn *t, json_t *q) {
     double begun = now();
     asc_generate_options o = {
         .struct_size = sizeof o, .max_tokens = (size_t)most, .on_generated = on_generated, .self = &out};
+    shell_put_drawing(s, &o);
     terminal_work_begins(&s->terminal);
     asc_status st = parse(s, q, &question);
     if (st == ASC_OK) st = prompt_ids(s, asc_question_request(question), t);
@@ -268,12 +269,36 @@ static bool explain(shell *s, turn *t) {
     return ok;
 }
 
+static bool is_contrast(const turn *t) {
+    return json_object_get(t->asked, "versus") != NULL || json_object_get(t->asked, "versus_ids") != NULL;
+}
+
+/* Tokens of two answers have no pairs, so that a contrast has no scores of single ones; its answer has. */
+static bool need_words(shell *s, turn *t) {
+    turn *one = t->words == NULL ? turn_create() : NULL;
+    json_t *asked = one != NULL ? json_copy(t->asked) : NULL;
+    if (t->words != NULL) return true;
+    json_object_del(asked, "versus");
+    json_object_del(asked, "versus_ids");
+    bool ok = one != NULL && asked != NULL && ask_with_matrix(s, one, asked, true) &&
+              asc_answer_result(one->result)->n_matrix > 0;
+    json_decref(asked);
+    if (ok)
+        t->words = one;
+    else
+        turn_release(one);
+    return ok;
+}
+
 bool shell_need_matrix(shell *s, turn *t) {
     const asc_result *r = asc_answer_result(t->result);
     if (r == NULL || s->kind != ASC_KEY_PROMPTS) return false;
     if (r->n_matrix > 0) return true;
+    if (is_contrast(t)) return need_words(s, t);
     return ask_with_matrix(s, t, t->asked, true) && asc_answer_result(t->result)->n_matrix > 0;
 }
+
+const turn *shell_words_of(const turn *t) { return t->words != NULL ? t->words : t; }
 
 void shell_put_result(shell *s, const turn *t, bool all) {
     asc_report_style style = shell_style(s);

@@ -30,6 +30,8 @@ bool shell_fail(shell *s, const char *hint, const char *fmt, ...) ASC_PRINTF(3, 
 bool shell_error(shell *s, asc_status st); /* the context's */
 /* Of this moment: a window may have changed its size. */
 asc_report_style shell_style(const shell *s);
+/* Says so where the scores of words are not those of the contrast that was asked. */
+void shell_say_whose_words(shell *s, const turn *t);
 /* What a setting stands for; NULL: not set. Names of the shell's own begin with a colon: ":chat", ":system",
  * ":from" (key -> list of the words that filled it). */
 json_t *shell_setting(const shell *s, const char *name);
@@ -47,6 +49,8 @@ bool shell_again(shell *s);
 bool shell_ask(shell *s, turn *t, json_t *asked, bool quiet);
 /* Makes sure the turn has scores of each answer token, if that can be; false: it has not. */
 bool shell_need_matrix(shell *s, turn *t);
+/* Where these are: the turn itself, or of a contrast the question about its answer alone. */
+const turn *shell_words_of(const turn *t);
 /* Can a question with these settings be read, as far as it can be said without a prompt? Says why not. */
 bool shell_try_settings(shell *s, json_t *settings);
 /* The last turn that has an attribution; NULL with an error said. */
@@ -59,6 +63,17 @@ const asc_tokenizer *shell_tokenizer(const shell *s); /* NULL: a net */
 
 /* Words are chosen with keys until somebody leaves; needs a terminal that is able. */
 bool shell_choose(shell *s);
+
+/* ---- do_sampling.c ----------------------------------------------------------------------------------- */
+
+/* How tokens of an answer are drawn: name i as commands spell it, NULL past the last; the setting of a name
+ * (- and _ are the same), NULL: it is none. */
+const char *shell_drawing_name(size_t i);
+const char *shell_drawing_setting(asc_view name);
+/* Sets one of them from words; says why not. */
+bool shell_set_drawing(shell *s, asc_view name, asc_view text);
+/* What is set, into o. */
+void shell_put_drawing(const shell *s, asc_generate_options *o);
 
 /* ---- script.c ---------------------------------------------------------------------------------------- */
 

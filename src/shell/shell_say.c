@@ -59,6 +59,12 @@ bool shell_error(shell *s, asc_status st) {
     return say(s, message, hint);
 }
 
+void shell_say_whose_words(shell *s, const turn *t) {
+    if (shell_words_of(t) == t || s->o->quiet) return;
+    asc_text_adds(s->out, "  The words of this answer by itself: a contrast has scores of the whole only.\n");
+    shell_flush(s);
+}
+
 asc_report_style shell_style(const shell *s) {
     asc_report_style style = s->o->style;
     size_t rows;

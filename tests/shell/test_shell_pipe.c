@@ -58,6 +58,51 @@ static void test_methods_and_targets(void **state) {
     }
 }
 
+/* Drawn answers: the same tokens as `ascribe generate` draws, a script that explains them again, and another
+ * seed's are others. */
+static void test_drawn_answers(void **state) {
+    program *p = *state;
+    program_expect(
+        p, 0, NULL,
+        NUMBERS
+        "mkdir -p bin; ln -sf $A bin/ascribe; printf ':temperature 1.5\\n:top-p 0.95\\n:top-k 40\\n:seed 7\\n"
+        "The capital of\\n:save a.json\\n:save a.sh\\n:seed 8\\nThe capital of\\n:save c.json\\n' | "
+        "$A shell $L --set generate=6 --quiet >said && "
+        "$A generate $L --prompt 'The capital of' --generate 6 --temperature 1.5 --top-p 0.95 --top-k 40 "
+        "--seed "
+        "7 --json g.json --quiet && "
+        "ids() { tr -d '\\n ' <$1 | grep -o \"\\\"$2\\\":.[0-9,]*\" | sed 's/.*\\[//'; }; "
+        "ids g.json ids >g && ids a.json ids | sed -n 2p >t && test -s t && cmp g t && "
+        "ids c.json ids | sed -n 2p >u && ! cmp -s t u && "
+        "PATH=$PWD/bin:$PATH ./a.sh --quiet --json b.json && numbers a && numbers b && cmp a b");
+    /* The same from options, and from --set. */
+    program_expect(p, 0, NULL,
+                   NUMBERS
+                   "printf 'The capital of\\n:save d.json\\n' | $A shell $L --set generate=6 --quiet "
+                   "--temperature 1.5 --top-p 0.95 --top-k 40 --seed 7 >said && numbers d && cmp a d && "
+                   "printf 'The capital of\\n:save e.json\\n' | $A shell $L --set generate=6 --quiet "
+                   "--set temperature=1.5 --set top_p=0.95 --set top-k=40 --set seed=7 >said && numbers "
+                   "e && cmp a e");
+    program_expect(p, 0, NULL,
+                   "printf ':temperature 0.5\\n:temperature\\n:set\\n:unset temperature\\n:undo\\n:set\\n' | "
+                   "$A shell $L");
+    assert_non_null(strstr(p->out, "temperature      0.5"));
+    assert_non_null(strstr(p->out, "undone: temperature"));
+}
+
+/* A contrast's words are those of its answer by itself; what is one number has none. */
+static void test_words_of_contrasts(void **state) {
+    program *p = *state;
+    program_expect(
+        p, 0, NULL,
+        "C=':target \" the end\"\\nA b c\\n:matrix\\n:word end'; printf \"$C\\n\" | $A shell $L | "
+        "sed -n '/Total/,$p' | sed '1,/computed/d' >x; "
+        "printf ':versus \" of\"\\n'\"$C\\n:save v.json\\n\" | $A shell $L >all; "
+        "sed -n '/Total/,$p' all | sed '1,/computed/d' >y; grep -q 'by itself' y && "
+        "grep -v -e 'by itself' -e wrote y >z; test -s x && cmp x z && grep -q '\"versus\"' v.json");
+    program_expect(p, 1, "one number", "printf ':output kl\\nA b\\n:matrix\\n' | $A shell $L");
+}
+
 static void test_errors(void **state) {
     program *p = *state;
     program_expect(p, 1, "line 2: there is no command ':bogus'",
@@ -87,6 +132,11 @@ static void test_errors(void **state) {
         {"a b\\n:word nonsense", "'nonsense'"},
         {"a b\\n:compare nonsense", "nonsense"},
         {":target \"x", "JSON string"},
+        {":temperature hot", "temperature: 'hot' is not from 0 to 100"},
+        {":temperature -1", "is not from 0 to 100"},
+        {":top-p 1.5", "is not from 0 to 1"},
+        {":top-k 1.5", "is not a whole number"},
+        {":unset top_p", "top_p is not set"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char command[1000];
@@ -318,6 +368,8 @@ static void test_encoders(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits),
                                        cmocka_unit_test(test_methods_and_targets),
+                                       cmocka_unit_test(test_drawn_answers),
+                                       cmocka_unit_test(test_words_of_contrasts),
                                        cmocka_unit_test(test_errors),
                                        cmocka_unit_test(test_words_and_matrix),
                                        cmocka_unit_test(test_files_and_quiet),
