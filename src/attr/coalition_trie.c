@@ -2,6 +2,7 @@
  * their numbers from those of the tokens. */
 #include "coalition_rows.h"
 #include "coalitions.h"
+#include "neuron.h"
 #include "target.h"
 #include "trie_values.h"
 #include <math.h>
@@ -13,12 +14,12 @@ typedef struct question {
     size_t n_answers, off[2], numbers; /* off: of an answer's first number; numbers: of a prompt */
 } question;
 
-static const int32_t NO_TOKEN[1] = {0}; /* divergences ask for the row, not for a token of it */
+static const int32_t NO_TOKEN[1] = {0}; /* divergences and neurons ask for the row, not for a token of it */
 
 static question question_of(const asc_job *j) {
     question q = {.numbers = 0};
     q.n_answers = asc_job_answers(j, q.answers);
-    if (j->req->output == ASC_OUTPUT_KL) q.answers[0].ids = NO_TOKEN;
+    if (j->req->output == ASC_OUTPUT_KL || j->neuron.on) q.answers[0].ids = NO_TOKEN;
     for (size_t a = 0; a < q.n_answers; a++) {
         q.off[a] = q.numbers;
         q.numbers += q.answers[a].n - q.answers[a].first;
@@ -39,10 +40,11 @@ static bool is_long(const asc_job *j, size_t tokens) {
     return d->inv_freq_long[0] != NULL && (double)tokens > d->cfg.rope[0].original_context;
 }
 
-/* Tokens as the model counts them: masked ones keep their places. */
+/* Tokens as the model counts them: masked ones keep their places, and so do those behind a neuron's token. */
 static size_t whole_of(const asc_job *j, const question *q, const asc_coalition_row *r) {
+    const bool cut = asc_neuron_reach(j, j->r->n_prompt) < j->r->n_prompt;
     size_t n = tokens_of(q, r);
-    return j->baseline == ASC_BASELINE_MASK ? n - r->len + j->r->n_prompt : n;
+    return j->baseline == ASC_BASELINE_MASK || cut ? n - r->len + j->r->n_prompt : n;
 }
 
 static asc_status check_length(asc_job *j, size_t tokens) {

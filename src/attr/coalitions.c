@@ -1,6 +1,7 @@
 /* coalitions.c - see coalitions.h: the token rows of coalitions, each different one once. */
 #include "coalitions.h"
 #include "coalition_rows.h"
+#include "neuron.h"
 #include "target.h"
 #include <stdlib.h>
 #include <string.h>
@@ -129,18 +130,18 @@ static asc_status by_lengths(asc_job *j, const asc_coalition_row *rows, size_t n
 static asc_status values_of(asc_job *j, const uint8_t *present, size_t n, row *rows, int32_t *ids,
                             int32_t *positions, asc_coalition_row *once, double *out) {
     const size_t width = asc_job_max_tokens(j), n_values = asc_job_n_values(j);
+    const bool shares = j->m->kind == ASC_MODEL_DECODER && asc_model_shares_prefixes(j->m);
     size_t k = 0;
     for (size_t i = 0; i < n; i++) {
         int32_t *at = ids + i * width, *pos = positions + i * width;
         rows[i] = (row){.r = {.ids = at, .positions = pos, .which = i}};
         rows[i].r.len = asc_job_coalition_ids(j, present + i * j->n_groups, at, pos);
+        if (shares) rows[i].r.len = asc_neuron_reach(j, rows[i].r.len);
     }
     order(rows, n);
     for (size_t i = 0; i < n; i++)
         if (rows[i].same == rows[i].r.which) once[k++] = rows[i].r;
-    asc_status st = j->m->kind == ASC_MODEL_DECODER && asc_model_shares_prefixes(j->m) && !j->neuron.on
-                        ? asc_coalition_by_trie(j, once, k, out)
-                        : by_lengths(j, once, k, out);
+    asc_status st = shares ? asc_coalition_by_trie(j, once, k, out) : by_lengths(j, once, k, out);
     for (size_t i = 0; st == ASC_OK && i < n; i++) {
         if (rows[i].same == rows[i].r.which) continue;
         memcpy(out + rows[i].r.which * n_values, out + rows[i].same * n_values, n_values * sizeof *out);

@@ -169,7 +169,8 @@ asc_status asc_job_path(asc_job *j, const double *alphas, size_t n, double *f, d
     while (c + 1 < j->r->n_prompt && !j->active[c]) c++;
     asc_scope_begin(ctx);
     asc_status st = ASC_OK;
-    if (c >= WORTH_IT && n > 1 && !j->no_sharing && asc_model_shares_prefixes(j->m))
+    const bool shares = !j->no_sharing && !j->neuron.on; /* its token may lie in what is shared */
+    if (c >= WORTH_IT && n > 1 && shares && asc_model_shares_prefixes(j->m))
         st = asc_job_prefix_begin(j, j->r->prompt_ids, c, j->r->n_prompt);
     if (st == ASC_OK) st = all_points(j, alphas, n, f, g);
     asc_job_prefix_end(j);

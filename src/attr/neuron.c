@@ -133,7 +133,6 @@ asc_status asc_neuron_find(asc_job *j) {
     if (st == ASC_OK) st = find_place(j);
     if (st != ASC_OK) return st;
     j->neuron.on = true;
-    j->no_sharing = true; /* its token may lie in what prompts have in common */
     return ASC_OK;
 }
 
@@ -167,20 +166,45 @@ static asc_tensor *watch(void *self, asc_decoder_site site, int64_t layer, asc_t
     return v;
 }
 
-/* The site's rows [B,T,W]. */
+/* The site's rows [B,T,W] in a run of a language model; nothing behind its block is recorded. */
+static asc_tensor *rows_in(eye *e, asc_decoder_run *run) {
+    asc_decoder *d = &e->j->m->decoder;
+    run->whole_last_block = true;
+    run->site = watch;
+    run->site_self = e;
+    asc_tensor *end = asc_decoder_blocks(d, run, 0, asc_neuron_blocks(e->j), asc_decoder_entry(d, run));
+    return asc_tensor_poisoned(end) || e->value == NULL ? end : e->value;
+}
+
+/* The site's rows [B,T,W] of prompts. */
 static asc_tensor *rows_of(asc_job *j, asc_tensor *x, asc_site_fn site, void *site_self) {
     eye e = {.j = j, .site = site, .self = site_self};
-    asc_tensor *end;
     if (j->m->kind == ASC_MODEL_ENCODER) {
         asc_encoder_run run = {.x = x, .site = watch, .site_self = &e};
-        end = asc_encoder_run_types(j, &run) ? asc_encoder_hidden(j->m->encoder, &run)
-                                             : asc_graph_poison(asc_graph_of(j->ctx));
-    } else {
-        asc_decoder_run run = {.x = x, .whole_last_block = true, .site = watch, .site_self = &e};
-        end = asc_decoder_entry(&j->m->decoder, &run);
-        end = asc_decoder_blocks(&j->m->decoder, &run, 0, j->neuron.layer + 1, end);
+        asc_tensor *end = asc_encoder_run_types(j, &run) ? asc_encoder_hidden(j->m->encoder, &run)
+                                                         : asc_graph_poison(asc_graph_of(j->ctx));
+        return asc_tensor_poisoned(end) || e.value == NULL ? end : e.value;
     }
-    return asc_tensor_poisoned(end) || e.value == NULL ? end : e.value;
+    asc_decoder_run run = {.x = x};
+    return rows_in(&e, &run);
+}
+
+int64_t asc_neuron_blocks(const asc_job *j) {
+    return j->neuron.on ? j->neuron.layer + 1 : j->m->decoder.cfg.n_layers;
+}
+
+size_t asc_neuron_reach(const asc_job *j, size_t len) {
+    const bool last = !j->neuron.on || j->neuron.token + 1 == (int64_t)j->r->n_prompt;
+    return last || (int64_t)len <= j->neuron.token ? len : (size_t)j->neuron.token + 1;
+}
+
+asc_tensor *asc_neuron_column(asc_job *j, asc_decoder_run *run) {
+    asc_ctx *ctx = j->ctx;
+    eye e = {.j = j};
+    asc_tensor *v = rows_in(&e, run);
+    if (asc_tensor_poisoned(v)) return v;
+    const asc_shape rows = ASC_SHAPE(v->shape.dims[0], v->shape.dims[1]);
+    return asc_reshape(ctx, asc_slice(ctx, v, 2, j->neuron.index, 1), rows);
 }
 
 /* Row of the token in a prompt of t tokens. One that lost or gained some has the token only where it is the

@@ -13,6 +13,14 @@ ASC_MUST_USE asc_status asc_neuron_find(asc_job *j);
 ASC_MUST_USE asc_status asc_neuron_target(asc_job *j);
 /* Its value in prompts given as embeddings x [B,P,D] -> [B]. `site` sees the values on the way there. */
 asc_tensor *asc_neuron_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *site_self);
+/* Its column in every row of a run of a language model, [B,T]; what comes before run->x is as the run has it.
+ */
+asc_tensor *asc_neuron_column(asc_job *j, asc_decoder_run *run);
+/* How many blocks have to be run for what is explained: up to the neuron's, or all. */
+int64_t asc_neuron_blocks(const asc_job *j);
+/* How many of a perturbed prompt's first tokens a causal model has to read for it: all, or, where tokens keep
+ * their places, those up to the neuron's. */
+size_t asc_neuron_reach(const asc_job *j, size_t len);
 /* INVALID_ARGUMENT unless the job's site comes before the neuron. */
 ASC_MUST_USE asc_status asc_neuron_check_site(asc_job *j);
 /* Columns that a site of the job's model has; 0: it has no such values (mlp.act of experts). */

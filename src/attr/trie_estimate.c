@@ -3,6 +3,7 @@
  * any keys but their own. */
 #include "estimate.h"
 #include "exec.h"
+#include "neuron.h"
 #include "trie_values.h"
 
 typedef struct rates {
@@ -51,6 +52,11 @@ static asc_tensor *fixed(asc_job *j, asc_tensor *x, asc_status *st) {
     return x;
 }
 
+/* Are logits made? Not of a neuron, nor where passes only keep keys and values. */
+static bool has_head(const asc_job *j, const asc_trie_plan *plan) {
+    return plan->look.n_layers > 0 && !j->neuron.on;
+}
+
 /* Seconds of one block of a pass, and of a row of the head: with the pass's keys or (alone) with every token
  * seeing only itself. */
 static asc_status time_pass(asc_job *j, const asc_trie_plan *plan, asc_trie_pass *p, bool alone,
@@ -71,7 +77,7 @@ static asc_status time_pass(asc_job *j, const asc_trie_plan *plan, asc_trie_pass
     r.hidden = fixed(j, asc_slice(ctx, r.stream, 1, 0, (int64_t)tail), &st);
     if (st == ASC_OK) st = timed(ctx, one_block, &r, block);
     *head = 0.0;
-    if (st == ASC_OK && !alone && plan->look.n_layers > 0) {
+    if (st == ASC_OK && !alone && has_head(j, plan)) {
         st = timed(ctx, one_head, &r, head);
         *head /= (double)(tail - (r.x.n_parts - 1) * r.x.part);
     }
@@ -94,7 +100,7 @@ static asc_status measure(asc_job *j, const asc_trie *t, const asc_trie_plan *pl
     } while (more && w.pass.pairs < plan->look.most_pairs);
     if (!more) goto done;
     const double n = (double)w.pass.n, pairs = w.pass.pairs;
-    const asc_rate_kind kind = plan->look.n_layers > 0 ? ASC_RATE_TRIE_ROWS : ASC_RATE_TRIE;
+    const asc_rate_kind kind = has_head(j, plan) ? ASC_RATE_TRIE_ROWS : ASC_RATE_TRIE;
     const double *kept = asc_rates_find(&j->m->rates, kind, j->ctx->precision, n, pairs);
     if (kept != NULL) {
         *out = (rates){.token = kept[0], .pair = kept[1], .row = kept[2]};
@@ -115,7 +121,7 @@ done:
 asc_status asc_trie_estimate(asc_job *j, const asc_trie *t, const asc_trie_plan *plan) {
     const asc_decoder_config *c = &j->m->decoder.cfg;
     asc_estimate *e = j->estimate;
-    const double blocks = (double)c->n_layers;
+    const double blocks = (double)asc_neuron_blocks(j);
     rates r;
     uint64_t t0 = asc_now_ns();
     const size_t base = asc_price_base(j->ctx);
@@ -127,7 +133,8 @@ asc_status asc_trie_estimate(asc_job *j, const asc_trie *t, const asc_trie_plan 
     const asc_trie_survey *s = &plan->look;
     const double keys = (double)(s->past + s->n),
                  pair_flops = (double)c->n_heads * (4.0 * (double)c->head_dim + 5.0);
-    const double bound = pair_flops * keys * ((blocks - 1.0) * (double)s->n + (double)s->tail);
+    const double in_last = (double)(j->neuron.on ? s->n : s->tail);
+    const double bound = pair_flops * keys * ((blocks - 1.0) * (double)s->n + in_last);
     const double share = (double)s->tokens / (double)s->n;
     const double linear = plan->need.cost.flops > bound ? plan->need.cost.flops - bound : 0.0;
     const double seconds =

@@ -1,10 +1,11 @@
 /* trie_pass.c - see trie_pass.h. */
 #include "trie_pass.h"
 #include "exec.h"
+#include "neuron.h"
 #include "price.h"
 #include <string.h>
 
-static size_t n_blocks(const asc_packed *x) { return (size_t)x->j->m->decoder.cfg.n_layers; }
+static size_t n_blocks(const asc_packed *x) { return (size_t)asc_neuron_blocks(x->j); }
 
 static asc_tensor *ints(asc_job *j, asc_shape shape, const int32_t *data) {
     return data != NULL ? asc_from_i32(j->ctx, shape, data) : asc_price_leaf(j->ctx, ASC_DTYPE_I32, shape);
@@ -38,6 +39,7 @@ static void divide(asc_packed *x) {
     enum { MOST_BYTES = 16 << 20, FEWEST_ROWS = 16 };
     size_t most = MOST_BYTES / (4 * (size_t)x->j->m->decoder.cfg.n_vocab);
     if (most < FEWEST_ROWS) most = FEWEST_ROWS;
+    if (x->j->neuron.on) most = x->tail; /* no logits */
     x->n_parts = (x->tail + most - 1) / most;
     x->part = (x->tail + x->n_parts - 1) / x->n_parts;
 }
@@ -131,14 +133,27 @@ void asc_packed_numbers(asc_packed *x, asc_tensor *hidden) {
     asc_set_many_rows(ctx, many);
 }
 
+/* A neuron's value in every row of the tail. */
+static void neuron_numbers(asc_packed *x, asc_decoder_run *run) {
+    asc_tensor *v = asc_neuron_column(x->j, run);
+    if (!asc_tensor_poisoned(v) && x->tail < x->n)
+        v = asc_slice(x->j->ctx, v, 1, (int64_t)(x->n - x->tail), (int64_t)x->tail);
+    for (size_t k = 0; k < x->n_layers; k++) x->results[x->n_results++] = v;
+}
+
 asc_status asc_packed_record(asc_packed *x) {
     asc_ctx *ctx = x->j->ctx;
     asc_decoder_run run = run_of(x);
     const bool many = asc_set_many_rows(ctx, true);
+    asc_tensor *hidden = NULL;
     run.x = asc_gather(ctx, x->j->m->decoder.embed, x->ids);
-    asc_tensor *hidden = asc_decoder_hidden(&x->j->m->decoder, &run);
+    x->n_results = 0;
+    if (x->j->neuron.on)
+        neuron_numbers(x, &run);
+    else
+        hidden = asc_decoder_hidden(&x->j->m->decoder, &run);
     asc_set_many_rows(ctx, many);
-    asc_packed_numbers(x, hidden);
+    if (hidden != NULL) asc_packed_numbers(x, hidden);
     for (size_t l = 0; x->keep && l < n_blocks(x); l++) {
         x->results[x->n_results++] = x->kv[l].k;
         x->results[x->n_results++] = x->kv[l].v;

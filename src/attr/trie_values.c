@@ -2,6 +2,7 @@
 #include "trie_values.h"
 #include "estimate.h"
 #include "exec.h"
+#include "neuron.h"
 #include "profile.h"
 #include <math.h>
 
@@ -35,7 +36,7 @@ static asc_packed largest(asc_job *j, const asc_trie_plan *plan) {
 /* What the largest pass needs, without running it. */
 static asc_status price(asc_job *j, asc_trie_plan *plan) {
     asc_ctx *ctx = j->ctx;
-    const int64_t n_blocks = j->m->decoder.cfg.n_layers;
+    const int64_t n_blocks = asc_neuron_blocks(j);
     asc_packed x = largest(j, plan);
     asc_kv *store = NULL;
     asc_scope_begin(ctx);
@@ -51,7 +52,7 @@ static asc_status price(asc_job *j, asc_trie_plan *plan) {
     }
     asc_price_end(ctx);
     plan->store_bytes = 0;
-    if (st == ASC_OK && store != NULL)
+    if (st == ASC_OK && store != NULL && n_blocks > 0)
         plan->store_bytes = 2 * (size_t)n_blocks * asc_price_buffer(ctx, ASC_DTYPE_F32, &store[0].k->shape);
     asc_packed_deinit(&x);
     asc_free(ctx, store);
@@ -139,7 +140,7 @@ static asc_status run_all(asc_job *j, const asc_trie *t, const asc_trie_plan *pl
     bool more = true;
     asc_scope_begin(ctx);
     asc_status st = asc_trie_walk_init(&w, t, plan->most, plan->store, plan->look.past, plan->look.tail);
-    if (st == ASC_OK) st = asc_packed_store(j, plan->look.past, 0, j->m->decoder.cfg.n_layers, false, &store);
+    if (st == ASC_OK) st = asc_packed_store(j, plan->look.past, 0, asc_neuron_blocks(j), false, &store);
     while (st == ASC_OK) {
         st = asc_trie_walk_next(&w, &more);
         if (st != ASC_OK || !more) break;

@@ -48,11 +48,12 @@ static asc_status one_batch(asc_job *j, const int32_t *ids, size_t b, size_t len
     return asc_scope_close(ctx, st);
 }
 
-/* Tokens that all n prompts begin with and that are worth running once; at least one token of each stays. */
+/* Tokens that all n prompts begin with and that are worth running once; at least one token of each stays. A
+ * neuron's may lie among them: none. */
 static size_t common_prefix(const asc_job *j, const int32_t *ids, size_t n, size_t len) {
     enum { WORTH_IT = 8 };
     size_t c = 0;
-    if (n < 2 || j->no_sharing || !asc_model_shares_prefixes(j->m)) return 0;
+    if (n < 2 || j->no_sharing || j->neuron.on || !asc_model_shares_prefixes(j->m)) return 0;
     while (c + 1 < len) {
         for (size_t i = 1; i < n; i++) {
             if (ids[i * len + c] != ids[c]) return c >= WORTH_IT ? c : 0;

@@ -174,6 +174,32 @@ static void modes_and_outputs(void **st) {
     }
 }
 
+/* An inner value instead of an answer, at the last token and, where tokens keep their places, at an earlier
+ * one (nothing behind it is run). The longrope model turns keys by the whole prompt's length. */
+static void neurons(void **st) {
+    (void)st;
+    static const char *const places[] = {"blocks.1.mlp.out:3", "blocks.0.attn.heads:5", "blocks.1.out:2@11",
+                                         "blocks.0.mlp.in:1@-5", "embed:0"};
+    static const char *const modes[] = {"deferred", "compiled", "eager"};
+    for (int i = 0; i < N_MODELS; i++) {
+        for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
+            const bool stays = strchr(places[k], '@') != NULL;
+            char what[128];
+            const char *device = (i + (int)k) % 3 == 0 ? "reference" : "cpu";
+            setup s = open_setup(models[i], device, modes[(i + (int)k) % 3],
+                                 stays ? ASC_BASELINE_TOKEN : ASC_BASELINE_REMOVE);
+            const asc_device *dev = asc_exec_device(s.ctx);
+            s.q.n_target_ids = 0;
+            s.q.neuron = places[k];
+            s.q.method = "feature-ablation";
+            snprintf(what, sizeof what, "%s at %s on %s", models[i], places[k], device);
+            if (dev->rows_depend == NULL || !dev->rows_depend(s.ctx)) check_bits(&s, what);
+            check_values(&s, what, strcmp(device, "cpu") == 0 ? 1.0 : 16.0);
+            close_setup(&s);
+        }
+    }
+}
+
 static size_t ids_of(const asc_json *list, int32_t *out) {
     size_t n = asc_json_len(list);
     assert_true(n > 0 && n <= MOST_TOKENS);
@@ -308,7 +334,7 @@ static void failures_are_clean(void **st) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(modes_and_outputs),
-                                       cmocka_unit_test(mask_as_in_torch),
+                                       cmocka_unit_test(neurons), cmocka_unit_test(mask_as_in_torch),
                                        cmocka_unit_test(failures_are_clean)};
     return cmocka_run_group_tests_name("coalitions", tests, NULL, NULL);
 }
