@@ -17,17 +17,19 @@ typedef enum api_type {
     API_NUMBER,    /* finite, least to most */
     API_BOOL,
     API_CHOICE,
-    API_MODEL,          /* id of the model */
-    API_TEXTS,          /* string, or least to most of them */
-    API_IDS,            /* list of token ids */
-    API_PROMPT,         /* string, list of one string, list of ids, list of one such list */
-    API_INPUTS,         /* string, list of strings, list of ids, list of such lists */
-    API_MESSAGES,       /* list of {role, content, name, tool_calls, tool_call_id} */
-    API_TOOLS,          /* list of {type, function} */
-    API_BIAS,           /* object: id to number, least to most */
-    API_STREAM_OPTIONS, /* object: include_usage */
-    API_ATTRIBUTION,    /* object: keys of a question */
-    API_UNUSED          /* anything */
+    API_TOOL_CHOICE,     /* a choice; says why a call cannot be forced */
+    API_RESPONSE_FORMAT, /* {type: text} */
+    API_MODEL,           /* id of the model */
+    API_TEXTS,           /* string, or least to most of them */
+    API_IDS,             /* list of token ids */
+    API_PROMPT,          /* string, list of one string, list of ids, list of one such list */
+    API_INPUTS,          /* string, list of strings, list of ids, list of such lists */
+    API_MESSAGES,        /* list of {role, content, name, tool_calls, tool_call_id} */
+    API_TOOLS,           /* list of {type, function} */
+    API_BIAS,            /* object: id to number, least to most */
+    API_STREAM_OPTIONS,  /* object: include_usage */
+    API_ATTRIBUTION,     /* object: keys of a question */
+    API_UNUSED           /* anything */
 } api_type;
 
 typedef struct api_field {

@@ -30,7 +30,7 @@ static bool hear(void *self, const asc_generated *t) {
 
 /* The reply of a stream begins; of an echo the prompt goes first. */
 static bool begin_stream(api_answer *a) {
-    job_begin(a->j, 200, "text/event-stream");
+    if (!a->begun) job_begin(a->j, 200, "text/event-stream");
     a->begun = true;
     if (a->chat) {
         api_shape_begin(a);
@@ -80,31 +80,34 @@ static asc_status explain(api_answer *a, asc_text *out) {
     return st;
 }
 
-static asc_status end_stream(api_answer *a, asc_finish why, asc_text *extra) {
+/* The question's answer behind the stream's last chunk. */
+static asc_status stream_attribution(api_answer *a, asc_text *extra) {
+    asc_status st = explain(a, extra);
+    if (st != ASC_OK) return st;
+    api_shape_empty(a);
+    asc_text_clear(a->text);
+    api_graft(a->text, asc_text_view(a->doc), "attribution", asc_text_view(extra));
+    asc_text_clear(a->line);
+    api_compact(a->line, asc_text_view(a->text));
+    st = asc_text_status(a->line);
+    if (st == ASC_OK) job_event(a->j, NULL, asc_text_view(a->line));
+    return st;
+}
+
+static asc_status end_stream(api_answer *a, asc_text *extra) {
     asc_status st = ASC_OK;
-    api_shape_end(a, why);
-    bool on = send_event(a);
-    if (on && a->usage) {
+    bool on = true;
+    if (a->usage) {
         api_shape_usage(a);
         on = send_event(a);
     }
-    if (on && a->question != NULL) {
-        st = explain(a, extra);
-        if (st != ASC_OK) return st;
-        api_shape_empty(a);
-        asc_text_clear(a->text);
-        api_graft(a->text, asc_text_view(a->doc), "attribution", asc_text_view(extra));
-        asc_text_clear(a->line);
-        api_compact(a->line, asc_text_view(a->text));
-        st = asc_text_status(a->line);
-        if (st == ASC_OK) job_event(a->j, NULL, asc_text_view(a->line));
-    }
+    if (on && a->question != NULL) st = stream_attribution(a, extra);
     if (st == ASC_OK) job_event(a->j, NULL, (asc_view){"[DONE]", 6});
     return st;
 }
 
-static asc_status end_whole(api_answer *a, asc_finish why, asc_text *extra) {
-    api_shape_whole(a, why);
+static asc_status end_whole(api_answer *a, asc_text *extra) {
+    api_shape_whole_end(a);
     asc_status st = asc_text_status(a->doc);
     if (st != ASC_OK || a->question == NULL)
         return st != ASC_OK ? st : api_send(a->j, a->doc, "application/json");
@@ -115,32 +118,53 @@ static asc_status end_whole(api_answer *a, asc_finish why, asc_text *extra) {
     return api_send(a->j, a->text, "application/json");
 }
 
-static asc_status generate(api_answer *a, asc_finish *why) {
-    asc_model *m = asc_subject_model(a->at->subject);
-    const size_t most = a->o.max_tokens;
+/* One answer: its text, and its place in the reply or its chunks of the stream. *on: somebody listens still.
+ */
+static asc_status generate(api_answer *a, int32_t *out, bool *on) {
+    const asc_view prompt = {a->prompt, a->prompt_len};
+    asc_generate_options o = a->o;
+    asc_finish why = ASC_FINISH_NONE;
     size_t n = 0;
-    int32_t *out = malloc((most + 1) * sizeof *out);
-    if (out == NULL) return ASC_RESOURCE_EXHAUSTED;
-    asc_status st = ASC_OK;
-    if (a->echo && a->logprobs) st = asc_model_logprobs(m, a->ids, a->n, a->n_top, hear_prompt, a);
-    if (st == ASC_OK && a->echo && !a->stream) asc_text_add(a->text, (asc_view){a->prompt, a->prompt_len});
-    if (st == ASC_OK && a->echo) a->offset = api_n_characters((asc_view){a->prompt, a->prompt_len});
-    if (st == ASC_OK && a->stream) begin_stream(a);
-    a->o.on_generated = hear;
-    a->o.self = a;
-    a->o.out_finish = why;
-    if (st == ASC_OK) st = asc_generate(m, a->ids, a->n, &a->o, out, &n);
-    free(out);
+    asc_text_clear(a->text);
+    a->first_told = a->told.n;
+    a->offset = a->echo ? api_n_characters(prompt) : 0;
+    if (a->echo && !a->stream) asc_text_add(a->text, prompt);
+    if (a->stream) *on = begin_stream(a);
+    o.seed += a->choice;
+    o.on_generated = hear;
+    o.self = a;
+    o.out_finish = &why;
+    asc_status st = asc_generate(asc_subject_model(a->at->subject), a->ids, a->n, &o, out, &n);
     if (a->told.failed || a->prompt_told.failed)
         return job_fail(a->j, 503, "out_of_memory", NULL, "not enough memory for the answer", NULL);
     /* `hear` ends an answer whose job is to stop: half of one is no answer, and the worker knows what to say
      */
-    return st == ASC_OK && *why == ASC_FINISH_CALLER ? ASC_CANCELLED : st;
+    if (st == ASC_OK && why == ASC_FINISH_CALLER) return ASC_CANCELLED;
+    if (st != ASC_OK) return st;
+    if (a->stream)
+        api_shape_end(a, why);
+    else
+        api_shape_choice(a, why);
+    if (a->stream) *on = send_event(a);
+    return asc_text_status(a->text);
+}
+
+/* All answers, one after the other. */
+static asc_status generate_all(api_answer *a, bool *on) {
+    int32_t *out = malloc((a->o.max_tokens + 1) * sizeof *out);
+    asc_status st = out != NULL ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
+    if (st == ASC_OK && a->echo && a->logprobs)
+        st = asc_model_logprobs(asc_subject_model(a->at->subject), a->ids, a->n, a->n_top, hear_prompt, a);
+    if (st == ASC_OK && !a->stream) api_shape_whole_begin(a);
+    for (a->choice = 0; st == ASC_OK && *on && a->choice < a->n_choices; a->choice++)
+        st = generate(a, out, on);
+    free(out);
+    return st;
 }
 
 asc_status api_answer_run(job *j, const job_place *at, void *self) {
     api_answer *a = self;
-    asc_finish why = ASC_FINISH_NONE;
+    bool on = true;
     asc_text *extra = NULL;
     a->j = j;
     a->at = at;
@@ -150,9 +174,9 @@ asc_status api_answer_run(job *j, const job_place *at, void *self) {
     if (st == ASC_OK) st = asc_text_create(at->ctx, &a->doc);
     if (st == ASC_OK) st = asc_text_create(at->ctx, &a->line);
     if (st == ASC_OK) st = asc_text_create(at->ctx, &extra);
-    if (st == ASC_OK) st = generate(a, &why);
+    if (st == ASC_OK) st = generate_all(a, &on);
     job_count_tokens(j, a->n, a->told.n);
-    if (st == ASC_OK) st = a->stream ? end_stream(a, why, extra) : end_whole(a, why, extra);
+    if (st == ASC_OK && on) st = a->stream ? end_stream(a, extra) : end_whole(a, extra);
     asc_text_destroy(extra);
     asc_text_destroy(a->line);
     asc_text_destroy(a->doc);

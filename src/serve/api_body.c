@@ -248,6 +248,28 @@ static bool check_stream_options(const api_field *a, const json_t *v, serve_faul
     return true;
 }
 
+/* Both of these would have to hold an answer to a grammar. To ignore them would be an answer that is none. */
+static bool check_tool_choice(const api_field *a, const json_t *v, serve_fault *f) {
+    const json_t *type = json_object_get(v, "type");
+    const bool forced =
+        json_is_object(v) || (json_is_string(v) && strcmp(json_string_value(v), "required") == 0);
+    if (!forced) return check_choice(a, v, f);
+    return api_bad(f, "unsupported_value", a->name,
+                   "leave it out, or write auto|none, and ask for the call in a message",
+                   "\"%s\": a call of %s cannot be forced: nothing here holds an answer to a grammar",
+                   a->name, json_is_string(type) ? "one function" : "a function");
+}
+
+static bool check_response_format(const api_field *a, const json_t *v, serve_fault *f) {
+    const json_t *type = json_object_get(v, "type");
+    if (!json_is_object(v) || !json_is_string(type)) return wanted(f, a, v, "an object {\"type\": \"text\"}");
+    if (strcmp(json_string_value(type), "text") == 0) return true;
+    return api_bad(f, "unsupported_value", a->name,
+                   "ask for JSON in a message and look at what comes, or leave it out for text",
+                   "\"%s\": \"%.40s\" cannot be promised: nothing here holds an answer to a grammar", a->name,
+                   json_string_value(type));
+}
+
 static bool check(const api_field *a, const json_t *v, serve_fault *f) {
     switch (a->type) {
     case API_TEXT:
@@ -262,6 +284,10 @@ static bool check(const api_field *a, const json_t *v, serve_fault *f) {
         return json_is_boolean(v) || wanted(f, a, v, "true or false");
     case API_CHOICE:
         return check_choice(a, v, f);
+    case API_TOOL_CHOICE:
+        return check_tool_choice(a, v, f);
+    case API_RESPONSE_FORMAT:
+        return check_response_format(a, v, f);
     case API_TEXTS:
         return check_texts(a, v, f);
     case API_IDS:

@@ -129,6 +129,14 @@ bool api_answer_options(api_answer *a, serve_fault *fault) {
     if (a->o.top_p == 0.0) a->o.top_p = 1e-12;
     if (api_get(b, "seed") == NULL && getrandom(&a->o.seed, sizeof a->o.seed, 0) != sizeof a->o.seed)
         a->o.seed = (uint64_t)(uintptr_t)a ^ (uint64_t)a->created;
+    a->n_choices = (size_t)api_whole(b, "n", 1);
+    if (api_whole(b, "best_of", (int64_t)a->n_choices) != (int64_t)a->n_choices)
+        return api_bad(fault, "unsupported_value", "best_of", "leave it out",
+                       "\"best_of\" is %lld and \"n\" %zu: answers to choose from are not supported",
+                       (long long)api_whole(b, "best_of", 1), a->n_choices);
+    if (a->n_choices > 1 && api_get(b, "attribution") != NULL)
+        return api_bad(fault, "invalid_value", "n", "ask for each in a request of its own",
+                       "\"attribution\" explains one answer, and \"n\" is %zu", a->n_choices);
     read_stops(a);
     read_bias(a);
     a->o.n_top = a->n_top;
@@ -193,9 +201,10 @@ bool api_answer_price(api_answer *a, const server *s, serve_bench *b, size_t ask
     /* Orders of magnitude of a core or two, and what the first run of a program takes; what such jobs took
      * corrects them (serve_queue.c). */
     const double flops = 2.0 * (double)m.n_params * (double)a->n, read = (double)m.file_bytes;
-    out->tokens = a->n + a->o.max_tokens;
-    out->seconds = 0.05 + flops / 5e10 + (0.001 + read / 1e10) * (double)a->o.max_tokens;
-    out->bytes = (size_t)(2 * m.n_layers * m.n_kv_heads * m.head_dim) * sizeof(float) * (out->tokens + 64) +
+    const size_t rows = a->n + a->o.max_tokens + 64; /* one answer's after the other take the same room */
+    out->tokens = a->n + a->n_choices * a->o.max_tokens;
+    out->seconds = 0.05 + flops / 5e10 + (0.001 + read / 1e10) * (double)(a->n_choices * a->o.max_tokens);
+    out->bytes = (size_t)(2 * m.n_layers * m.n_kv_heads * m.head_dim) * sizeof(float) * rows +
                  (size_t)(m.d_model * 16 + m.d_ff * 4) * sizeof(float) * a->n + (size_t)m.n_vocab * 64;
     return a->question == NULL || price_attribution(a, b, out, fault);
 }

@@ -21,7 +21,7 @@ typedef struct api_answer {
     /* wanted; filled in by the handler */
     api_body body; /* stop strings and the attribution's keys lie in it */
     bool chat, stream, usage, echo, logprobs;
-    size_t n_top;
+    size_t n_top, n_choices;
     int32_t *ids; /* the prompt */
     size_t n;
     char *prompt; /* completions: its text, for echo */
@@ -38,6 +38,7 @@ typedef struct api_answer {
     const job_place *at;
     const asc_tokenizer *tk;
     asc_text *text, *doc, *line; /* the answer; JSON in the making; the same in one line */
+    size_t choice, first_told;   /* which answer is being made, and where its tokens begin in `told` */
     api_tokens told, prompt_told;
     size_t offset; /* characters of the text before the answer's next token */
     bool begun;
@@ -59,8 +60,11 @@ void api_tokens_add(api_tokens *l, const asc_generated *t);
 
 asc_status api_answer_run(job *j, const job_place *at, void *self);
 void api_answer_failed(job *j, void *self, const char *code, const char *message, const char *hint);
-/* The whole reply, without the attribution, into a->doc. */
-void api_shape_whole(api_answer *a, asc_finish why);
+/* The whole reply, without the attribution, into a->doc: what stands before the answers, each of them, and
+ * what stands behind them. */
+void api_shape_whole_begin(api_answer *a);
+void api_shape_choice(api_answer *a, asc_finish why);
+void api_shape_whole_end(api_answer *a);
 /* Chunks of a stream, into a->doc: of text (may be empty) and the told tokens first .. first + n - 1 of l; of
  * the end; of usage. */
 void api_shape_begin(api_answer *a);

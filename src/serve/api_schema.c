@@ -264,6 +264,7 @@ static void field(asc_text *t, const api_field *f, const api_facts *facts) {
         type_of(t, "boolean", null_too);
         break;
     case API_CHOICE:
+    case API_TOOL_CHOICE:
         choice(t, f->choices, null_too);
         break;
     case API_TEXTS:
@@ -294,6 +295,9 @@ static void field(asc_text *t, const api_field *f, const api_facts *facts) {
         break;
     case API_BIAS:
         bias(t, f);
+        break;
+    case API_RESPONSE_FORMAT:
+        type_of(t, "object", true);
         break;
     case API_STREAM_OPTIONS:
         stream_options(t);

@@ -133,10 +133,11 @@ static void logprobs(api_answer *a, const size_t first[2], const size_t n[2]) {
         lists(a, first, n);
 }
 
-static void choice_begin(asc_text *t) {
+static void choice_begin(api_answer *a) {
+    asc_text *t = a->doc;
     asc_text_array(t, "choices");
     asc_text_object(t, NULL);
-    asc_text_int(t, "index", 0);
+    asc_text_int(t, "index", (int64_t)a->choice);
 }
 
 static void choice_end(asc_text *t) {
@@ -144,11 +145,16 @@ static void choice_end(asc_text *t) {
     asc_text_end(t);
 }
 
-void api_shape_whole(api_answer *a, asc_finish why) {
+void api_shape_whole_begin(api_answer *a) {
+    head(a, a->chat ? "chat.completion" : "text_completion");
+    asc_text_array(a->doc, "choices");
+}
+
+void api_shape_choice(api_answer *a, asc_finish why) {
     asc_text *t = a->doc;
     const asc_view text = asc_text_view(a->text);
-    head(a, a->chat ? "chat.completion" : "text_completion");
-    choice_begin(t);
+    asc_text_object(t, NULL);
+    asc_text_int(t, "index", (int64_t)a->choice);
     if (a->chat) {
         asc_text_object(t, "message");
         asc_text_strz(t, "role", "assistant");
@@ -158,17 +164,21 @@ void api_shape_whole(api_answer *a, asc_finish why) {
     } else {
         asc_text_str(t, "text", text);
     }
-    logprobs(a, (size_t[2]){0, 0}, (size_t[2]){a->prompt_told.n, a->told.n});
+    logprobs(a, (size_t[2]){0, a->first_told}, (size_t[2]){a->prompt_told.n, a->told.n - a->first_told});
     asc_text_strz(t, "finish_reason", reason(why));
-    choice_end(t);
-    usage(a);
     asc_text_end(t);
+}
+
+void api_shape_whole_end(api_answer *a) {
+    asc_text_end(a->doc);
+    usage(a);
+    asc_text_end(a->doc);
 }
 
 void api_shape_begin(api_answer *a) {
     asc_text *t = a->doc;
     chunk_head(a);
-    choice_begin(t);
+    choice_begin(a);
     asc_text_object(t, "delta");
     asc_text_strz(t, "role", "assistant");
     asc_text_strz(t, "content", "");
@@ -182,7 +192,7 @@ void api_shape_begin(api_answer *a) {
 void api_shape_chunk(api_answer *a, asc_view text, const api_tokens *l, size_t first, size_t n) {
     asc_text *t = a->doc;
     chunk_head(a);
-    choice_begin(t);
+    choice_begin(a);
     if (a->chat) {
         asc_text_object(t, "delta");
         asc_text_str(t, "content", text);
@@ -203,7 +213,7 @@ void api_shape_chunk(api_answer *a, asc_view text, const api_tokens *l, size_t f
 void api_shape_end(api_answer *a, asc_finish why) {
     asc_text *t = a->doc;
     chunk_head(a);
-    choice_begin(t);
+    choice_begin(a);
     if (a->chat) {
         asc_text_object(t, "delta");
         asc_text_end(t);

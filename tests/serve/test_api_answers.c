@@ -251,6 +251,81 @@ static void stops_and_seeds(void **state) {
     }
 }
 
+typedef struct parts {
+    char text[3][4096];
+    size_t finished[3], n_done;
+} parts;
+
+static void hear_part(void *self, const char *name, const char *data) {
+    parts *p = self;
+    assert_string_equal(name, "");
+    if (strcmp(data, "[DONE]") == 0) {
+        p->n_done++;
+        return;
+    }
+    json_t *v = json_loads(data, 0, NULL);
+    const json_int_t i = json_integer_value(at(v, "choices.0.index"));
+    assert_true(i >= 0 && i < 3);
+    if (text_at(v, "choices.0.text") != NULL) strcat(p->text[i], text_at(v, "choices.0.text"));
+    p->finished[i] += json_is_string(at(v, "choices.0.finish_reason"));
+    json_decref(v);
+}
+
+/* Answer i of n is the one of seed + i, its tokens and log-probabilities too; whole and as a stream. */
+static void several(void **state) {
+    fixture *f = *state;
+    char body[512];
+    parts p = {.n_done = 0};
+    told t[3];
+    size_t n, tokens = 0;
+    static const char some[] =
+        "{\"prompt\": \"some words\", \"max_tokens\": 12, \"seed\": 7, \"top_p\": 0.9, "
+        "\"n\": 3, \"best_of\": 3, \"stop\": \"e\", \"echo\": true, \"logprobs\": 3";
+    snprintf(body, sizeof body, "%s}", some);
+    reply whole = api_call(f->s, "POST", "/v1/completions", body);
+    assert_int_equal(whole.status, 200);
+    assert_int_equal(json_array_size(at(whole.json, "choices")), 3);
+    for (size_t i = 0; i < 3; i++) {
+        static const asc_view stop = {"e", 1};
+        directly(f->path, "some words", NULL,
+                 (asc_generate_options){
+                     .temperature = 1, .seed = 7 + i, .top_p = 0.9, .stop = &stop, .n_stop = 1, .n_top = 3},
+                 true, &t[i], &n);
+        json_t *c = json_array_get(at(whole.json, "choices"), i), *lp = at(c, "logprobs.token_logprobs");
+        const char *text = text_at(c, "text");
+        assert_memory_equal(text, "some words", strlen("some words"));
+        assert_string_equal(text + strlen("some words"), t[i].text);
+        assert_int_equal(json_integer_value(at(c, "index")), i);
+        assert_true(json_array_size(lp) >= n && json_array_size(lp) <= n + t[i].n);
+        for (size_t k = n; k < json_array_size(lp); k++)
+            assert_true(json_real_value(json_array_get(lp, k)) == t[i].lp[k - n]);
+        assert_int_equal(json_integer_value(json_array_get(at(c, "logprobs.text_offset"), n)),
+                         strlen("some words"));
+        tokens += t[i].n;
+    }
+    assert_string_not_equal(t[0].text, t[1].text);
+    assert_int_equal(json_integer_value(at(whole.json, "usage.completion_tokens")), tokens);
+    assert_int_equal(json_integer_value(at(whole.json, "usage.prompt_tokens")), n);
+    snprintf(body, sizeof body, "%s, \"stream\": true}", some);
+    reply r = api_call(f->s, "POST", "/v1/completions", body);
+    assert_int_equal(r.status, 200);
+    each_event(&r, hear_part, &p);
+    assert_int_equal(p.n_done, 1);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(p.finished[i], 1);
+        assert_string_equal(p.text[i], text_at(json_array_get(at(whole.json, "choices"), i), "text"));
+    }
+    reply_free(&r);
+    reply_free(&whole);
+    r = api_call(f->s, "POST", "/v1/chat/completions",
+                 "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"max_tokens\": 4, \"n\": 2, "
+                 "\"temperature\": 0, \"response_format\": {\"type\": \"text\"}}");
+    assert_int_equal(r.status, 200);
+    assert_string_equal(text_at(r.json, "choices.0.message.content"),
+                        text_at(r.json, "choices.1.message.content"));
+    reply_free(&r);
+}
+
 /* The attribution under an answer is what /v1/explain says of the same prompt and these tokens. */
 static void attribution(void **state) {
     fixture *f = *state;
@@ -297,7 +372,18 @@ static void wrong(void **state) {
         {"completions", "{\"prompt\": [1, -2]}", 400, "prompt", "list"},
         {"completions", "{\"prompt\": [1, 99999999]}", 400, "prompt", "ids are 0 to"},
         {"completions", "{\"prompt\": [\"a\", \"b\"]}", 400, "prompt", "not supported"},
-        {"completions", "{\"prompt\": \"a\", \"n\": 2}", 400, "n", "not supported"},
+        {"completions", "{\"prompt\": \"a\", \"n\": 0}", 400, "n", "1 to 16"},
+        {"completions", "{\"prompt\": \"a\", \"n\": 17}", 400, "n", "1 to 16"},
+        {"completions", "{\"prompt\": \"a\", \"n\": 2, \"attribution\": {}}", 400, "n", "one answer"},
+        {"completions", "{\"prompt\": \"a\", \"response_format\": {\"type\": \"text\"}}", 400,
+         "response_format", "not supported"},
+        {"chat/completions",
+         "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"response_format\": {\"type\": "
+         "\"json_object\"}}",
+         400, "response_format", "grammar"},
+        {"chat/completions",
+         "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"response_format\": \"text\"}", 400,
+         "response_format", "object"},
         {"completions", "{\"prompt\": \"a\", \"best_of\": 3}", 400, "best_of", "not supported"},
         {"completions", "{\"prompt\": \"a\", \"suffix\": \"b\"}", 400, "suffix", "not supported"},
         {"completions", "{\"prompt\": \"a\", \"colour\": \"red\"}", 400, "colour", "no field"},
@@ -372,9 +458,9 @@ static void deep(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(chat),        cmocka_unit_test(chat_stream),
-                                       cmocka_unit_test(completion),  cmocka_unit_test(stops_and_seeds),
-                                       cmocka_unit_test(attribution), cmocka_unit_test(wrong),
-                                       cmocka_unit_test(deep)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(chat),       cmocka_unit_test(chat_stream),
+                                       cmocka_unit_test(completion), cmocka_unit_test(stops_and_seeds),
+                                       cmocka_unit_test(several),    cmocka_unit_test(attribution),
+                                       cmocka_unit_test(wrong),      cmocka_unit_test(deep)};
     return cmocka_run_group_tests_name("answers over HTTP", tests, chat_up, chat_down);
 }
