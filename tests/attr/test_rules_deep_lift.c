@@ -70,16 +70,6 @@ static asc_status complete(asc_ctx *ctx, const asc_op *op, const asc_sample *s, 
     return st != ASC_OK ? st : end;
 }
 
-/* Chosen experts jump between the ends, where nothing is complete: refused by name, or complete where both
- * ends happen to choose alike. */
-static asc_status complete_or_refused(asc_ctx *ctx, const asc_op *op, const asc_sample *s, uint64_t seed) {
-    const asc_rule_options o = {0};
-    asc_status st = complete(ctx, op, s, seed, &o, 1e-11);
-    if (st != ASC_UNIMPLEMENTED) return st;
-    assert_non_null(strstr(asc_error_message(ctx), op->name));
-    return ASC_OK;
-}
-
 /* The caller's own op has no rule: it is refused by name, and complete by a local path. */
 static asc_status by_path(asc_ctx *ctx, const asc_op *op, const asc_sample *s, uint64_t seed) {
     const asc_rule_options refuse = {0}, path = {.fallback = ASC_FALLBACK_PATH};
@@ -99,9 +89,8 @@ static void every_op_is_complete(void **state) {
             if (!op->sample(i, &s)) break;
             if (test_call(ctx, op, &s).dtype != ASC_DTYPE_F32) continue;
             const uint64_t seed = 100 * k + (uint64_t)i;
-            asc_status st = strcmp(op->name, "custom") == 0          ? by_path(ctx, op, &s, seed)
-                            : strcmp(op->name, "expert_matmul") == 0 ? complete_or_refused(ctx, op, &s, seed)
-                                                                     : complete(ctx, op, &s, seed, &o, 1e-11);
+            asc_status st = strcmp(op->name, "custom") == 0 ? by_path(ctx, op, &s, seed)
+                                                            : complete(ctx, op, &s, seed, &o, 1e-11);
             if (st != ASC_OK) fail_msg("%s, sample %d: %s", op->name, i, asc_error_message(ctx));
         }
     }

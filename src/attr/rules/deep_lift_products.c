@@ -16,27 +16,6 @@ void asc_dl_product(asc_vjp_args *a) {
     asc_rule_own_at(a, mean, a->y, a->g, a->gin);
 }
 
-/* Rows times matrices of a stack. Where the prompt and the baseline may choose different ones the result
- * jumps, and what a jump is worth can be shared out among what caused it in no bounded way: a change of the
- * router's weights that is next to nothing may swap experts, so its multiplier would be anything. Refused
- * unless a fall-back is asked for. */
-void asc_dl_experts(asc_vjp_args *a) {
-    enum { CHOICE = 2 };
-    if (!a->moving[CHOICE]) {
-        asc_dl_product(a);
-    } else if (asc_rules_of(a)->o.fallback != ASC_FALLBACK_REFUSE) {
-        asc_rule_fall_back(a);
-    } else {
-        ASC_FAIL(
-            a->ctx, ASC_UNIMPLEMENTED,
-            "%s has no rule for a mixture of experts: the baseline chooses other experts than the input, and "
-            "multipliers cannot say what a jump is worth",
-            a->rules->name);
-        a->st = asc_hint(a->ctx,
-                         "use lrp, which holds the choice fixed, or integrated-gradients or gradient-shap");
-    }
-}
-
 /* The product of a and r = 1/b. */
 void asc_dl_div(asc_vjp_args *a) {
     asc_ctx *ctx = a->ctx;

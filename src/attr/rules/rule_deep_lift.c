@@ -22,7 +22,7 @@ static const asc_rule_row rows[] = {
     {ASC_OPCODE_SCATTER_ADD, asc_rule_indexed, "linear"},
     {ASC_OPCODE_TAKE_LAST, asc_rule_indexed, "linear"},
     {ASC_OPCODE_PUT_LAST, asc_rule_indexed, "linear"},
-    {ASC_OPCODE_TAKE_ALONG, asc_rule_indexed, "linear"},
+    {ASC_OPCODE_TAKE_ALONG, asc_dl_take_along, "linear; k-th largest"},
     {ASC_OPCODE_PUT_ALONG, asc_rule_indexed, "linear"},
     {ASC_OPCODE_POOL_TAKE, asc_rule_indexed, "linear"},
     {ASC_OPCODE_POOL_PUT, asc_rule_indexed, "linear"},
@@ -33,7 +33,7 @@ static const asc_rule_row rows[] = {
     {ASC_OPCODE_CONV, asc_dl_product, "product"},
     {ASC_OPCODE_CONV_GRAD_INPUT, asc_dl_product, "product"},
     {ASC_OPCODE_CONV_GRAD_WEIGHT, asc_dl_product, "product"},
-    {ASC_OPCODE_EXPERT_MATMUL, asc_dl_experts, "product; none where the choice moves"},
+    {ASC_OPCODE_EXPERT_MATMUL, asc_dl_experts, "product; a jump to the row"},
     {ASC_OPCODE_DIV, asc_dl_div, "product with the reciprocal"},
     {ASC_OPCODE_SQUARE, asc_dl_square, "product"},
     /* elementwise */

@@ -58,6 +58,7 @@ void asc_dl_sin(asc_vjp_args *a);
 void asc_dl_cos(asc_vjp_args *a);
 void asc_dl_product(asc_vjp_args *a);
 void asc_dl_experts(asc_vjp_args *a);
+void asc_dl_take_along(asc_vjp_args *a);
 void asc_dl_div(asc_vjp_args *a);
 void asc_dl_where(asc_vjp_args *a);
 void asc_dl_compare(asc_vjp_args *a);
