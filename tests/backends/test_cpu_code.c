@@ -1,5 +1,6 @@
 /* test_cpu_code.c - prepared code of the cpu device: the bits of the plain walk, run-time scalars read anew,
  * errors, and what a node costs besides its kernel. */
+#include "cpu_code.h"
 #include "program_run.h"
 
 static const char *const text = "%0 = input f32 [6,4]\n"
@@ -36,6 +37,62 @@ static void code_gives_the_bits_of_the_walk(void **state) {
     prun_deinit(&code);
     asc_program_deinit(&p);
     test_ctx_end(ctx);
+}
+
+/* Products of the same left rows: which of them find those rows cut in scratch (@ none, + the one before's).
+ */
+static const char *const siblings =
+    "%0 = input f32 [2,20,96]\n"
+    "%1 = input f32 [96,40]\n"
+    "%2 = input f32 [8,96]\n"
+    "%3 = input f32 [96,96]\n"
+    "%4 = matmul f32 [2,20,40] %0 %1 {ta=0 tb=0} level=LEVEL\n"
+    "%5 = exp f32 [2,20,40] %4\n"
+    "%6 = reshape f32 [40,96] %0 {shape=[40,96]}\n"
+    "%7 = matmul f32 [40,8] %6 %2 {ta=0 tb=1} level=LEVEL\n"   /* + */
+    "%8 = matmul f32 [40,96] %6 %3 {ta=0 tb=0} level=LEVEL\n"  /* + */
+    "%9 = matmul f32 [40,96] %8 %3 {ta=0 tb=0} level=LEVEL\n"  /* other rows */
+    "%10 = matmul f32 [40,96] %6 %3 {ta=0 tb=1} level=LEVEL\n" /* others before */
+    "%11 = matmul f32 [40,96] %6 %3 {ta=0 tb=1} level=OTHER\n" /* other pieces */
+    "%12 = softplus f32 [40,96] %11\n"
+    "%13 = matmul f32 [40,8] %6 %2 {ta=0 tb=1} level=OTHER\n" /* + */
+    "return %5 %7 %9 %10 %12 %13\n";
+
+static size_t shared(const prun *r) {
+    const asc_cpu_code *code = r->code;
+    size_t n = 0;
+    for (size_t i = 0; i < code->n_units; i++) n += code->units[i].left_ready;
+    return n;
+}
+
+static void one_cut_for_products_of_the_same_rows(void **state) {
+    (void)state;
+    static const char *const levels[][2] = {
+        {"bf16x6", "high"}, {"high", "int8"}, {"int8", "medium"}, {"medium", "bf16x6"}};
+    for (size_t i = 0; i < 8; i++) {
+        char program[2000] = "", *at = program;
+        for (const char *c = siblings; *c != 0;) {
+            const int which = strncmp(c, "LEVEL", 5) == 0 ? 0 : strncmp(c, "OTHER", 5) == 0 ? 1 : -1;
+            at = which < 0 ? (*at++ = *c, at) : stpcpy(at, levels[i / 2][which]);
+            c += which < 0 ? 1 : 5;
+        }
+        *at = 0;
+        asc_ctx *ctx = test_ctx("cpu", NULL);
+        asc_program p;
+        prun walk, code;
+        assert_ok(ctx, asc_program_parse(ctx, asc_view_of(program), &p));
+        prun_init(&walk, ctx, &p, false, 7);
+        prun_init(&code, ctx, &p, i % 2 == 1, 7);
+        prun_prepare(&code);
+        assert_int_equal(shared(&code), 3);
+        assert_ok(ctx, prun_run(&walk));
+        assert_ok(ctx, prun_run(&code));
+        prun_same(&walk, &code, levels[i / 2][0]);
+        prun_deinit(&walk);
+        prun_deinit(&code);
+        asc_program_deinit(&p);
+        test_ctx_end(ctx);
+    }
 }
 
 static void stops_and_complains(void **state) {
@@ -92,6 +149,7 @@ static void no_memory_for_the_code(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(code_gives_the_bits_of_the_walk),
+        cmocka_unit_test(one_cut_for_products_of_the_same_rows),
         cmocka_unit_test(stops_and_complains),
         cmocka_unit_test(no_memory_for_the_code),
     };

@@ -1,6 +1,8 @@
 /* cpu_code.c - makes and runs prepared code. What a run costs besides its kernels is this file's loop: a copy
  * of a few pointers, one test for a stop, one test for the profiler. */
 #include "cpu_code.h"
+#include "matmul_shape.h"
+#include "rewrite.h"
 
 /* Whether node i does anything in a run, and not inside a region that began before it. */
 static bool runs(const asc_program *p, const asc_plan *plan, size_t i) {
@@ -13,8 +15,8 @@ static void make_unit(const asc_ctx *ctx, const asc_kernel_index *index, const a
     const asc_node *node = &p->nodes[i];
     asc_node_call(p, node, &u->call);
     const asc_kernel *kernel = asc_kernel_index_pick(index, &u->call, (asc_isa)ctx->isa);
+    u->kernel = kernel;
     u->run = kernel != NULL ? kernel->run : asc_cpu_fallback_run;
-    u->takes_post = kernel != NULL && kernel->takes_post;
     u->n_threads = asc_cpu_threads_for(&u->call, ctx->n_threads);
     u->node = (int32_t)i;
     for (int k = 0; k < node->n_in; k++) u->in[k] = node->in[k];
@@ -57,6 +59,37 @@ static asc_status make_units(asc_ctx *ctx, asc_cpu_state *s, const asc_program *
     return st == ASC_OK ? need_tiles(ctx, s, u->fused) : st;
 }
 
+/* The node whose elements `node` has, in the same order. */
+static int32_t without_reshapes(const asc_program *p, int32_t node) {
+    while (asc_node_is(&p->nodes[node], ASC_OPCODE_RESHAPE)) node = p->nodes[node].in[0];
+    return node;
+}
+
+/* Marks products whose left rows an earlier one has left in scratch (asc_kernel.left_form). Between the two
+ * nothing may use scratch: units without a product in front work in tiles. */
+static void share_left(const asc_ctx *ctx, const asc_program *p, asc_cpu_code *code) {
+    int form = 0; /* of what is in scratch: 0 = nothing to use */
+    int32_t left = -1;
+    asc_matmul_shape shape = {0};
+    for (asc_cpu_unit *u = code->units, *end = u + code->n_units; u < end; u++) {
+        if (u->run == NULL) continue;
+        const int its =
+            u->kernel != NULL && u->kernel->left_form != NULL ? u->kernel->left_form(&u->call) : 0;
+        if (its != 0) {
+            asc_matmul_shape s;
+            const int32_t node = without_reshapes(p, u->in[0]);
+            asc_matmul_shape_of(&u->call, &s);
+            u->left_ready = form == its && left == node && s.m == shape.m && s.k == shape.k;
+            form = its;
+            left = node;
+            shape = s;
+        } else if (u->kernel == NULL ||
+                   (u->kernel->scratch != NULL && u->kernel->scratch(&u->call, ctx->n_threads) > 0)) {
+            form = 0;
+        }
+    }
+}
+
 /* For the profiler: what the unit is called and costs. */
 static void describe(asc_ctx *ctx, const asc_program *p, const asc_plan *plan, asc_cpu_unit *u) {
     const size_t first = (size_t)u->node;
@@ -89,6 +122,7 @@ asc_status asc_cpu_prepare(asc_ctx *ctx, void *state, const asc_program *program
         asc_cpu_discard(ctx, state, code);
         return st;
     }
+    share_left(ctx, program, code);
     for (size_t i = 0; i < code->n_units; i++) describe(ctx, program, plan, &code->units[i]);
     *out_code = code;
     return ASC_OK;
@@ -108,7 +142,10 @@ static inline void fill_args(const asc_cpu_unit *u, const asc_run_args *a, asc_k
     args->scratch = a->scratch;
     args->n_threads = u->n_threads;
     args->post = NULL;
+    args->left_ready = u->left_ready;
 }
+
+static inline bool takes_post(const asc_cpu_unit *u) { return u->kernel != NULL && u->kernel->takes_post; }
 
 static void run_region(const asc_cpu_unit *u, const asc_run_args *a, void *tiles) {
     if (u->run == NULL) {
@@ -118,9 +155,9 @@ static void run_region(const asc_cpu_unit *u, const asc_run_args *a, void *tiles
     const asc_fused_post post = asc_fused_post_of(u->fused, a->data, tiles);
     asc_kargs args;
     fill_args(u, a, &args);
-    if (u->takes_post) args.post = &post.base;
+    if (takes_post(u)) args.post = &post.base;
     u->run(&args);
-    if (!u->takes_post) asc_fused_post_all(&post);
+    if (!takes_post(u)) asc_fused_post_all(&post);
 }
 
 static inline void run_unit(const asc_cpu_unit *u, const asc_run_args *a, void *tiles) {

@@ -15,9 +15,10 @@ typedef struct asc_cpu_unit {
     asc_call call;           /* of the node, or of a region's first */
     int n_threads;
     int32_t node;
-    int32_t in[ASC_MAX_IN]; /* nodes whose arrays it reads */
-    asc_fused *fused;       /* the region's steps; NULL = one node */
-    bool takes_post;
+    int32_t in[ASC_MAX_IN];   /* nodes whose arrays it reads */
+    asc_fused *fused;         /* the region's steps; NULL = one node */
+    const asc_kernel *kernel; /* that run is of; NULL = the fallback */
+    bool left_ready; /* the product before has left its cut rows in scratch, and they are this one's */
     asc_prof_unit prof;
 } asc_cpu_unit;
 

@@ -27,9 +27,11 @@ typedef struct asc_kargs {
     const asc_call *call;       /* shapes, dtypes, attributes */
     const void *in[ASC_MAX_IN]; /* contiguous, row-major; stored weights in their own format, then possibly
                                    unaligned */
-    void *out;     /* 64-byte aligned start of its storage; may equal an input under ASC_OP_INPLACE */
-    void *scratch; /* as asked for, 64-byte aligned */
-    int n_threads; /* use `#pragma omp parallel for num_threads(n)`; 1 for small work */
+    void *out;       /* 64-byte aligned start of its storage; may equal an input under ASC_OP_INPLACE */
+    void *scratch;   /* as asked for, 64-byte aligned */
+    int n_threads;   /* use `#pragma omp parallel for num_threads(n)`; 1 for small work */
+    bool left_ready; /* the start of scratch holds in[0] in the form that left_form tells: do not make it
+                        again */
     const asc_epilogue *post; /* NULL = none; set only for kernels with takes_post */
 } asc_kargs;
 
@@ -53,6 +55,12 @@ typedef struct asc_kernel {
     /* Matrix products: run calls a->post as described above (also when k is 0). Where it is false, the device
      * does the same after run, over tiles of rows. */
     bool takes_post;
+    /* Matrix products that turn all rows of in[0] into another form first (bf16 pieces): a number for that
+     * form, if this call leaves all of it at the very start of scratch, at an address and in an order that
+     * depend on in[0], its rows and columns and the form only (not on n, W or the number of threads); 0 if
+     * not. The next product of the same in[0] whose kernel, be it another one, names the same form is then
+     * run with left_ready. NULL = 0. Forms in use: asc_bf16_left_form (bf16_job.h). */
+    int (*left_form)(const asc_call *c);
     /* Pointwise kernels: the arithmetic of run on one stretch, with the same bits; NULL = only run. */
     void (*strip)(const asc_strip *a);
     const char *strip_attr[2]; /* float attributes that strip reads, NULL = none */

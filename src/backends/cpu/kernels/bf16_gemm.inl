@@ -277,9 +277,11 @@ static void some_rows(asc_bf16_job *job, int64_t m1, const asc_kargs *args) {
     const int64_t halves = (m1 - job->m0 + ASC_BF16_SIDE - 1) / ASC_BF16_SIDE;
 #pragma omp parallel num_threads(args->n_threads)
     {
+        if (!args->left_ready) {
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < groups; i++)
-            pack_rows(job, job->m0 + 16 * i, job->left + i * job->blocks * job->pieces * ASC_BF16_TILE);
+            for (int64_t i = 0; i < groups; i++)
+                pack_rows(job, job->m0 + 16 * i, job->left + i * job->blocks * job->pieces * ASC_BF16_TILE);
+        }
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < across * down; i++) {
             const asc_bf16_scratch s = asc_bf16_scratch_of(job, args->scratch, i);
@@ -302,7 +304,7 @@ static void run(const asc_kargs *args) {
     job.g.w = args->in[1];
     job.g.y = args->out;
     job.post = args->post;
-    asc_bf16_job_place(&job, args->scratch, args->n_threads);
+    asc_bf16_job_place(&job, args->scratch);
     if (job.g.k == 0) {
         memset(args->out, 0, (size_t)(job.g.m * job.g.n) * sizeof(float));
         if (job.post != NULL && job.g.m > 0 && job.g.n > 0)
@@ -314,6 +316,7 @@ static void run(const asc_kargs *args) {
 }
 
 static bool fits(const asc_call *c) { return asc_bf16_fits(c, BF16_LEVEL); }
+static int left_form(const asc_call *c) { return asc_bf16_left_form(c, BF16_LEVEL); }
 static size_t scratch(const asc_call *c, int n_threads) { return asc_bf16_bytes(c, BF16_LEVEL, n_threads); }
 
 const asc_kernel JOIN(asc_kernel_, BF16_NAME) = {.name = STRING(BF16_NAME),
@@ -322,4 +325,5 @@ const asc_kernel JOIN(asc_kernel_, BF16_NAME) = {.name = STRING(BF16_NAME),
                                                  .fits = fits,
                                                  .scratch = scratch,
                                                  .run = run,
-                                                 .takes_post = true};
+                                                 .takes_post = true,
+                                                 .left_form = left_form};

@@ -83,25 +83,39 @@ static size_t thread_bytes(const asc_bf16_job *j) {
     return panel_bytes(j) + slab_bytes(j) + column_bytes(j) + col_scale_bytes(j) + FILL_BYTES + SUM_BYTES;
 }
 
+/* Of the rows in pieces and their scales; false when that is more than a size can be. */
+static bool left_bytes(const asc_bf16_job *j, size_t *out) {
+    const int64_t rows = (min64(j->g.m, ASC_BF16_ROWS) + 15) / 16 * 16;
+    const size_t scales = (size_t)(j->int8 ? rows * asc_bf16_links(j) : 0) * sizeof(float);
+    return asc_mul_size((size_t)(rows * j->pieces) * 2 * ASC_BF16_K, (size_t)j->blocks, out) &&
+           asc_add_size(*out, (scales + 63) & ~(size_t)63, out);
+}
+
 size_t asc_bf16_bytes(const asc_call *c, asc_isa isa, int n_threads) {
     asc_bf16_job j;
+    size_t all = 0;
     asc_bf16_job_init(&j, c, isa);
-    const int64_t rows = (min64(j.g.m, ASC_BF16_ROWS) + 15) / 16 * 16;
-    size_t left = 0, all = 0, scales = (size_t)(j.int8 ? rows * asc_bf16_links(&j) : 0) * sizeof(float);
-    if (!asc_mul_size((size_t)(rows * j.pieces) * 2 * ASC_BF16_K, (size_t)j.blocks, &left) ||
-        !asc_add_size(left, (size_t)n_threads * thread_bytes(&j) + scales, &all))
+    if (!left_bytes(&j, &all) || !asc_add_size(all, (size_t)n_threads * thread_bytes(&j), &all))
         return SIZE_MAX / 4096;
     return all;
 }
 
-void asc_bf16_job_place(asc_bf16_job *job, void *scratch, int n_threads) {
+int asc_bf16_left_form(const asc_call *c, asc_isa isa) {
+    asc_bf16_job j;
+    asc_bf16_job_init(&j, c, isa);
+    return j.g.m > ASC_BF16_ROWS ? 0 : j.int8 ? ASC_BF16_FORM8 : j.pieces;
+}
+
+void asc_bf16_job_place(asc_bf16_job *job, void *scratch) {
     const int64_t rows = (min64(job->g.m, ASC_BF16_ROWS) + 15) / 16 * 16;
-    job->left = (uint16_t *)(void *)((uint8_t *)scratch + (size_t)n_threads * thread_bytes(job));
+    job->left = scratch;
     job->row_scale = (float *)(void *)(job->left + rows * job->blocks * job->pieces * ASC_BF16_K);
 }
 
 asc_bf16_scratch asc_bf16_scratch_of(const asc_bf16_job *job, void *scratch, int64_t thread) {
-    uint8_t *p = (uint8_t *)scratch + (size_t)thread * thread_bytes(job);
+    size_t left = 0;
+    (void)left_bytes(job, &left); /* it was a size when asc_bf16_bytes was asked */
+    uint8_t *p = (uint8_t *)scratch + left + (size_t)thread * thread_bytes(job);
     asc_bf16_scratch s = {.panel = (uint16_t *)(void *)p};
     s.slab = (float *)(void *)(p += panel_bytes(job));
     s.sums = (float *)(void *)(p += slab_bytes(job));

@@ -10,7 +10,8 @@ enum {
     ASC_BF16_LINK8 = 8,   /* blocks of a link of int8: 256 products of at most 127 * 127 are exact in f32 */
     ASC_BF16_UNIT = 96,   /* columns are dealt to threads by this */
     ASC_BF16_ROWS = 1024, /* of a that are in pieces at a time */
-    ASC_BF16_MIN_ROWS = 9
+    ASC_BF16_MIN_ROWS = 9,
+    ASC_BF16_FORM8 = 8 /* left_form of int8; others: the number of pieces */
 };
 
 typedef struct asc_bf16_job {
@@ -42,9 +43,12 @@ typedef struct asc_bf16_scratch {
 void asc_bf16_job_init(asc_bf16_job *job, const asc_call *c, asc_isa isa);
 /* Whether the call is a product of many rows with one matrix at a level made of bf16 products. */
 bool asc_bf16_fits(const asc_call *c, asc_isa isa);
+/* The form of the rows in scratch (asc_kernel.left_form): 0 where they are more than are cut at a time. */
+int asc_bf16_left_form(const asc_call *c, asc_isa isa);
 size_t asc_bf16_bytes(const asc_call *c, asc_isa isa, int n_threads);
-/* Sets left and row_scale. */
-void asc_bf16_job_place(asc_bf16_job *job, void *scratch, int n_threads);
+/* Sets left and row_scale. The rows' pieces and their scales lie at the start of scratch, those of threads
+ * behind them. */
+void asc_bf16_job_place(asc_bf16_job *job, void *scratch);
 /* Links of all of k. */
 static inline int64_t asc_bf16_links(const asc_bf16_job *job) {
     return (job->blocks + job->link - 1) / job->link;
