@@ -36,19 +36,46 @@ ALWAYS_INLINE void block_columns(const uint8_t *p, int64_t stride, const levels 
     }
 }
 
-/* The 32 values of a block, 16 and 16. */
-ALWAYS_INLINE void block_values(const uint8_t *p, const levels *l, const asc_dtype t, vf x[2]) {
-    const __m128 scale = _mm_cvtph_ps(_mm_loadu_si32(p));
-    const __m512 d = _mm512_broadcastss_ps(scale), m = _mm512_broadcastss_ps(_mm_movehdup_ps(scale));
-    const __m128i q = _mm_loadu_si128((const void *)(p + l->header));
+/* The 32 values of a block in Q8_0, 16 and 16. */
+ALWAYS_INLINE void block_values(const uint8_t *p, vf x[2]) {
+    const __m512 d = _mm512_broadcastss_ps(_mm_cvtph_ps(_mm_loadu_si32(p)));
+    const __m128i q = _mm_loadu_si128((const void *)(p + 2)), q1 = _mm_loadu_si128((const void *)(p + 18));
+    x[0] = (vf)_mm512_mul_ps(d, _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(q)));
+    x[1] = (vf)_mm512_mul_ps(d, _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(q1)));
+}
+
+/* The blocks at p and p2 of rows 16 apart, to one row of a tile for each piece and half. A nibble stands for
+ * 16 values only, so these are cut, to tables of 16 pairs (word 2 i of the first block, 2 i + 1 of the
+ * second), and a pair of columns is two look-ups in one permutation, which reads 5 bits of an index. */
+ALWAYS_INLINE void block_pair(const uint8_t *p, const uint8_t *p2, const levels *l, const asc_dtype t,
+                              const int pieces, uint16_t *out, uint16_t *out2) {
     if (t == ASC_DTYPE_Q8_0) {
-        const __m128i q1 = _mm_loadu_si128((const void *)(p + 18));
-        x[0] = (vf)_mm512_mul_ps(d, _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(q)));
-        x[1] = (vf)_mm512_mul_ps(d, _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(q1)));
-    } else {
-        const __m512i index = _mm512_cvtepu8_epi32(q);
-        x[0] = (vf)level(l, index, d, m);
-        x[1] = (vf)level(l, _mm512_srli_epi32(index, 4), d, m);
+        vf x[2], x2[2];
+        block_values(p, x);
+        block_values(p2, x2);
+        split_two(&x[0], &x2[0], pieces, out);
+        split_two(&x[1], &x2[1], pieces, out2);
+        return;
+    }
+    const __m512i q = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(p + l->header)));
+    const __m512i q2 = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(p2 + l->header)));
+    const __m512i both = _mm512_or_si512(q, _mm512_slli_epi32(q2, 16));
+    const __m512i index[2] = {_mm512_slli_epi32(both, 1), _mm512_srli_epi32(both, 3)};
+    const __m512i even = _mm512_set1_epi32(0x001E001E), second = _mm512_set1_epi32(0x00010000);
+    const __m128 scale = _mm_cvtph_ps(_mm_loadu_si32(p)), scale2 = _mm_cvtph_ps(_mm_loadu_si32(p2));
+    const __m512i all = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512 d = _mm512_broadcastss_ps(scale), d2 = _mm512_broadcastss_ps(scale2);
+    const vf x = (vf)level(l, all, d, _mm512_broadcastss_ps(_mm_movehdup_ps(scale)));
+    const vf x2 = (vf)level(l, all, d2, _mm512_broadcastss_ps(_mm_movehdup_ps(scale2)));
+    vu table[3];
+    cut_two(&x, &x2, pieces, table);
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; h++) {
+        const __m512i at = _mm512_ternarylogic_epi32(index[h], even, second, 0xEA); /* (a & b) | c */
+#pragma GCC unroll 3
+        for (int i = 0; i < pieces; i++)
+            _mm512_storeu_si512((h ? out2 : out) + i * ASC_BF16_TILE,
+                                _mm512_permutexvar_epi16(at, (__m512i)table[i]));
     }
 }
 
@@ -82,13 +109,8 @@ ALWAYS_INLINE void pack_blocks_of(const asc_bf16_job *job, int64_t k0, int64_t d
                 __builtin_prefetch(p + g->n * bytes + b, 0, 2);
                 __builtin_prefetch(p2 + g->n * bytes + b, 0, 2);
             }
-            for (int64_t n = 0; n < width; n += 32, p += bytes, p2 += bytes, out += 2 * group) {
-                vf x[2], x2[2];
-                block_values(p, &l, t, x);
-                block_values(p2, &l, t, x2);
-                split_two(&x[0], &x2[0], pieces, out);
-                split_two(&x[1], &x2[1], pieces, out + group);
-            }
+            for (int64_t n = 0; n < width; n += 32, p += bytes, p2 += bytes, out += 2 * group)
+                block_pair(p, p2, &l, t, pieces, out, out + group);
         }
     }
 }

@@ -14,32 +14,28 @@ typedef float vf_at __attribute__((vector_size(64), aligned(4), may_alias)); /* 
 typedef uint32_t vu __attribute__((vector_size(64)));
 typedef uint32_t vu_at __attribute__((vector_size(64), aligned(4), may_alias));
 
+/* The pieces of 16 pairs, pair p = (from[p], from2[p]): out[i] is a row of the tile of piece i. A last piece
+ * of three is exact: 24 bits were three times 8. */
 #ifdef __AVX512BF16__
 #include <immintrin.h>
-/* The same with the processor's own rounding: two vectors to one of bf16, which a permutation turns into
- * pairs. */
-ALWAYS_INLINE void split_two(const vf *from, const vf *from2, const int pieces, uint16_t *out) {
+/* The processor's own rounding takes two vectors to one of bf16, which a permutation turns into pairs. */
+ALWAYS_INLINE void cut_two(const vf *from, const vf *from2, const int pieces, vu out[3]) {
     const __m512i pairs = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23,
                                            7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
     vf x0 = *from, x1 = *from2;
 #pragma GCC unroll 3
-    for (int i = 0; i < pieces; i++, out += ASC_BF16_TILE) {
-        __builtin_prefetch(out + pieces * ASC_BF16_TILE, 1); /* the next tile's row, to be written */
+    for (int i = 0; i < pieces; i++) {
         const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)x1, (__m512)x0);
-        const __m512i h = _mm512_permutexvar_epi16(pairs, both);
-        _mm512_storeu_si512(out, h);
-        x0 -= (vf)_mm512_slli_epi32(h, 16);
-        x1 -= (vf)_mm512_and_si512(h, _mm512_set1_epi32((int)0xFFFF0000u));
+        out[i] = (vu)_mm512_permutexvar_epi16(pairs, both);
+        x0 -= (vf)(out[i] << 16);
+        x1 -= (vf)(out[i] & 0xFFFF0000u);
     }
 }
 #else
-/* The pieces of 16 pairs, pair p = (from[p], from2[p]), one row of a tile for each piece. A last piece of
- * three is exact: 24 bits were three times 8. */
-ALWAYS_INLINE void split_two(const vf *from, const vf *from2, const int pieces, uint16_t *out) {
+ALWAYS_INLINE void cut_two(const vf *from, const vf *from2, const int pieces, vu out[3]) {
     vf x0 = *from, x1 = *from2;
 #pragma GCC unroll 3
-    for (int i = 0; i < pieces; i++, out += ASC_BF16_TILE) {
-        __builtin_prefetch(out + pieces * ASC_BF16_TILE, 1); /* the next tile's row, to be written */
+    for (int i = 0; i < pieces; i++) {
         vu h0 = (vu)x0, h1 = (vu)x1;
         if (i < 2) { /* to nearest, ties to even; a NaN keeps its upper half; what is denormal counts as 0 */
             h0 &= (vu)((vf)(h0 & 0x7FFFFFFFu) >= 0x1p-126f) | (vu)(x0 != x0);
@@ -52,12 +48,23 @@ ALWAYS_INLINE void split_two(const vf *from, const vf *from2, const int pieces, 
             h0 += up0;
             h1 += up1;
         }
-        *(vu_at *)(void *)out = h0 >> 16 | (h1 & 0xFFFF0000u);
+        out[i] = h0 >> 16 | (h1 & 0xFFFF0000u);
         x0 -= (vf)(h0 & 0xFFFF0000u);
         x1 -= (vf)(h1 & 0xFFFF0000u);
     }
 }
 #endif
+
+/* The same, to one row of a tile for each piece. */
+ALWAYS_INLINE void split_two(const vf *from, const vf *from2, const int pieces, uint16_t *out) {
+    vu x[3];
+    cut_two(from, from2, pieces, x);
+#pragma GCC unroll 3
+    for (int i = 0; i < pieces; i++, out += ASC_BF16_TILE) {
+        __builtin_prefetch(out + pieces * ASC_BF16_TILE, 1); /* the next tile's row, to be written */
+        *(vu_at *)(void *)out = x[i];
+    }
+}
 
 ALWAYS_INLINE void split(const float *from, const float *from2, const int pieces, uint16_t *out) {
     const vf x0 = *(const vf_at *)from, x1 = *(const vf_at *)from2;
