@@ -1,6 +1,7 @@
 /* decoder_config.c - what a GGUF file's metadata says about a model of a family of the table in
  * decoder_families.c. Facts about families: docs/formats/gguf.md. */
 #include "decoder_family.h"
+#include "encoder_gguf.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -258,7 +259,8 @@ asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_co
         asc_view a = asc_view_cut(arch, 60);
         ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "'%s': architecture '" ASC_VIEW_FMT "' is not supported",
                  asc_gguf_name(g), ASC_VIEW_ARG(a));
-        return asc_hint(ctx, "supported architectures: %s", asc_family_names());
+        return asc_hint(ctx, "supported architectures: %s; text encoders: %s", asc_family_names(),
+                        asc_encoder_gguf_names());
     }
     m.arch = f->name;
     c = of_family(f);

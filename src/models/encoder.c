@@ -129,7 +129,9 @@ static asc_tensor *mlp(asc_encoder *e, const asc_encoder_run *run, int64_t l, as
     const asc_encoder_layer *w = &e->layers[l];
     const asc_encoder_config *c = &e->cfg;
     asc_tensor *u = asc_project(ctx, h, &w->up);
-    if (c->gated)
+    if (w->gate.w != NULL)
+        u = asc_gated(ctx, asc_project(ctx, h, &w->gate), u, c->act);
+    else if (c->gated)
         u = asc_gated(ctx, asc_slice(ctx, u, 2, 0, c->d_ff), asc_slice(ctx, u, 2, c->d_ff, c->d_ff), c->act);
     else
         u = asc_activate(ctx, u, c->act);
@@ -181,6 +183,9 @@ static asc_tensor *pool(asc_ctx *ctx, asc_tensor *x, asc_pooling how) {
     switch (how) {
     case ASC_POOL_FIRST:
         return asc_reshape(ctx, asc_slice(ctx, x, 1, 0, 1), ASC_SHAPE(x->shape.dims[0], -1));
+    case ASC_POOL_LAST:
+        return asc_reshape(ctx, asc_slice(ctx, x, 1, x->shape.dims[1] - 1, 1),
+                           ASC_SHAPE(x->shape.dims[0], -1));
     case ASC_POOL_MAX:
         return asc_max(ctx, x, 1, false);
     case ASC_POOL_MEAN:

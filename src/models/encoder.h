@@ -17,7 +17,7 @@ typedef enum asc_head_kind {
 } asc_head_kind;
 
 /* One vector of all tokens' vectors. */
-typedef enum asc_pooling { ASC_POOL_MEAN, ASC_POOL_FIRST, ASC_POOL_MAX } asc_pooling;
+typedef enum asc_pooling { ASC_POOL_MEAN, ASC_POOL_FIRST, ASC_POOL_MAX, ASC_POOL_LAST } asc_pooling;
 
 struct asc_encoder_family; /* encoder_family.h */
 
@@ -33,7 +33,7 @@ typedef struct asc_encoder_config {
     double eps;
     asc_mlp_act act;
     bool pre_norm; /* x += attn(norm x); otherwise x = norm(x + attn x) */
-    bool gated;    /* one projection holds the activated half and then the factor (ModernBERT) */
+    bool gated;    /* one projection holds the activated half and then the factor (ModernBERT), or two do */
     bool attn_bias, mlp_bias, norm_bias, head_bias; /* where biases must be, and only there */
     int64_t n_buckets, max_distance; /* relative positions added to attention's scores (MPNet); 0 = none */
     asc_layer_plan *plan; /* n_layers; window: tokens up to so far away on both sides are seen, 0 = all */
@@ -55,7 +55,8 @@ void asc_encoder_config_deinit(asc_ctx *ctx, asc_encoder_config *c);
 
 typedef struct asc_encoder_layer {
     const char *attn_label, *mlp_label; /* "blocks.3.attn"; interned */
-    asc_proj q, k, v, qkv, o, up, down; /* either q, k, v or qkv */
+    asc_proj q, k, v, qkv, o;           /* either q, k, v or qkv */
+    asc_proj gate, up, down;            /* gate.w NULL: none, or its half lies in up */
     asc_norm attn_norm, mlp_norm;       /* attn_norm.w NULL: none (ModernBERT's first block) */
 } asc_encoder_layer;
 

@@ -7,12 +7,12 @@
 
 /* Names without ".weight" and ".bias"; NULL = the family has none. Those of a layer stand behind `layer`.
  * Base tensors may have the prefix or not (a file of the bare model lacks it); names that begin with '^' in
- * the head belong to the base as well. */
+ * the head belong to the base as well. Without `gate`, a gated MLP's halves lie in `up`. */
 typedef struct asc_encoder_names {
     const char *prefix;
     const char *word, *position, *type, *embed_norm, *relative, *final_norm;
     const char *layer; /* has one %lld */
-    const char *q, *k, *v, *qkv, *o, *attn_norm, *up, *down, *mlp_norm;
+    const char *q, *k, *v, *qkv, *o, *attn_norm, *gate, *up, *down, *mlp_norm;
     const char *head_dense, *head_norm, *head;
     const char *token_dense, *token_norm; /* of a token classification head, in front of `classifier` */
 } asc_encoder_names;

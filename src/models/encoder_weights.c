@@ -53,7 +53,7 @@ static asc_tensor *bind(binder *b, const char *name, bool base, const char *end,
     if (t == NULL) {
         if (required) {
             b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT, "'%s': tensor %s is missing", b->g->path, full);
-            asc_hint(b->ctx, "the folder is incomplete, or its config.json is of another model");
+            asc_hint(b->ctx, "the files are incomplete, or the config is of another model");
         }
         return NULL;
     }
@@ -64,10 +64,10 @@ static asc_tensor *bind(binder *b, const char *name, bool base, const char *end,
     for (int i = 0; i < t->rank; i++) shape.dims[i] = t->dims[i];
     if (!ok) {
         b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT,
-                         "'%s': tensor %s has shape %s; config.json asks for [%lld%s%lld]", b->g->path, full,
+                         "'%s': tensor %s has shape %s; the config asks for [%lld%s%lld]", b->g->path, full,
                          asc_shape_text(&shape, text), (long long)(rows > 0 ? rows : cols),
                          rows > 0 ? "," : "", (long long)(rows > 0 ? cols : 0));
-        asc_hint(b->ctx, "config.json and the weights contradict each other; fetch the folder again");
+        asc_hint(b->ctx, "config and weights contradict each other; fetch the model again");
         return NULL;
     }
     if (t->dtype != ASC_DTYPE_F32 && asc_dtype_expand(t->dtype) == NULL) {
@@ -108,6 +108,13 @@ static asc_proj bind_proj(binder *b, const char *name, bool base, bool bias, int
     return p;
 }
 
+/* Is there a matrix of this name in the current layer? */
+static bool stored(const binder *b, const char *name) {
+    char full[200];
+    full_name(b, name, true, ".weight", full);
+    return asc_weights_find(b->g, full) != NULL;
+}
+
 static void name_layer(binder *b, asc_encoder_layer *w) {
     char text[64];
     snprintf(text, sizeof text, "blocks.%lld.attn", (long long)b->layer);
@@ -122,7 +129,7 @@ static void bind_layer(binder *b, asc_encoder_layer *w) {
     const asc_encoder_config *c = &b->e->cfg;
     int64_t d = c->d_model;
     bool first_without = c->pre_norm && b->layer == 0; /* ModernBERT: the embeddings' norm stands for it */
-    if (n->qkv != NULL) {
+    if (n->qkv != NULL && (n->q == NULL || stored(b, n->qkv))) {
         w->qkv = bind_proj(b, n->qkv, true, c->attn_bias, 3 * d, d);
     } else {
         w->q = bind_proj(b, n->q, true, c->attn_bias, d, d);
@@ -130,7 +137,8 @@ static void bind_layer(binder *b, asc_encoder_layer *w) {
         w->v = bind_proj(b, n->v, true, c->attn_bias, d, d);
     }
     w->o = bind_proj(b, n->o, true, c->attn_bias, d, d);
-    w->up = bind_proj(b, n->up, true, c->mlp_bias, c->gated ? 2 * c->d_ff : c->d_ff, d);
+    if (n->gate != NULL) w->gate = bind_proj(b, n->gate, true, c->mlp_bias, c->d_ff, d);
+    w->up = bind_proj(b, n->up, true, c->mlp_bias, c->gated && n->gate == NULL ? 2 * c->d_ff : c->d_ff, d);
     w->down = bind_proj(b, n->down, true, c->mlp_bias, d, c->d_ff);
     w->attn_norm = bind_norm(b, n->attn_norm, true, !first_without);
     w->mlp_norm = bind_norm(b, n->mlp_norm, true, true);
@@ -208,7 +216,8 @@ asc_status asc_encoder_load(asc_ctx *ctx, const asc_weights *g, asc_encoder_conf
     out->embed = bind(&b, n->word, true, ".weight", true, c->n_vocab, c->d_model);
     if (n->position != NULL)
         out->positions = bind(&b, n->position, true, ".weight", true, c->n_positions, c->d_model);
-    if (n->type != NULL) out->types = bind(&b, n->type, true, ".weight", true, c->n_types, c->d_model);
+    if (n->type != NULL && c->n_types > 0)
+        out->types = bind(&b, n->type, true, ".weight", true, c->n_types, c->d_model);
     if (n->relative != NULL)
         out->relative = bind(&b, n->relative, true, ".weight", true, c->n_buckets, c->n_heads);
     out->embed_norm = bind_norm(&b, n->embed_norm, true, true);

@@ -48,11 +48,11 @@ asc_status asc_hf_model_open(asc_model *m, const asc_model_options *o, bool *rea
     } else if (asc_view_eqs(type, "vit") || asc_view_eqs(type, "deit")) {
         ASC_FAIL(m->ctx, ASC_FAILED_PRECONDITION, "'%s' is an image classifier: it reads no text", m->path);
         st = asc_hint(m->ctx, "ascribe explain FOLDER --image FILE; in C, asc_vision_open");
-    } else if (asc_encoder_is_family(type) && o->n_adapters > 0) {
-        ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED, "'%s': adapters on text encoders are not supported", m->path);
-        st = asc_hint(m->ctx, "merge the adapter into the model with PEFT (merge_and_unload) and open that");
+    } else if (asc_encoder_is_family(type)) {
+        st = asc_encoder_no_adapters(m, o->n_adapters);
+        if (st == ASC_OK) st = asc_encoder_open(m, f);
     } else {
-        st = asc_encoder_is_family(type) ? asc_encoder_open(m, f) : open_decoder(m, f, o);
+        st = open_decoder(m, f, o);
     }
     asc_hf_folder_close(f);
     return st;

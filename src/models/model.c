@@ -3,6 +3,7 @@
 #include "adapter.h"
 #include "compiled.h"
 #include "encoder.h"
+#include "encoder_gguf.h"
 #include "gguf_vocab.h"
 #include "hf_folder.h"
 #include "hf_model.h"
@@ -60,6 +61,17 @@ static asc_status open_gguf(asc_model *m, const asc_model_options *o, bool *read
     ASC_TRY(asc_weights_from_gguf(ctx, g, &m->weights));
     if (m->shuffle_seed != 0) ASC_TRY(asc_weights_shuffle(m->weights, m->shuffle_seed));
     m->file = g;
+    ASC_TRY(asc_gguf_get_str_or(ctx, g, "general.name", asc_view_of(""), &name));
+    m->name = asc_strdup_view(ctx, ASC_MEM_GENERAL, name);
+    if (m->name == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    if (asc_encoder_is_gguf(g)) {
+        ASC_TRY(asc_encoder_no_adapters(m, o->n_adapters));
+        st = asc_encoder_gguf_open(m, g);
+        goto done;
+    }
     ASC_TRY(asc_decoder_configure(ctx, g, &cfg));
     asc_lora_base base = {.path = m->path, .cfg = &cfg, .gguf = true};
     base.model_type = asc_family_model_type(cfg.architecture);
@@ -67,9 +79,6 @@ static asc_status open_gguf(asc_model *m, const asc_model_options *o, bool *read
     ASC_TRY(
         asc_decoder_load(ctx, m->weights, &cfg, o->weights == ASC_WEIGHTS_EXPANDED, m->lora, &m->decoder));
     ASC_TRY(asc_tokenizer_from_gguf(ctx, g, &m->tokenizer));
-    ASC_TRY(asc_gguf_get_str_or(ctx, g, "general.name", asc_view_of(""), &name));
-    m->name = asc_strdup_view(ctx, ASC_MEM_GENERAL, name);
-    if (m->name == NULL) st = ASC_RESOURCE_EXHAUSTED;
     const asc_gguf_kv *kv = asc_gguf_kv_find(g, "tokenizer.chat_template");
     if (kv != NULL && !kv->is_array && kv->values.type == ASC_GGUF_STRING)
         m->chat_template = asc_gguf_str_at(kv->values, 0);

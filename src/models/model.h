@@ -50,6 +50,8 @@ asc_tensor *asc_model_embed(asc_model *m, const int32_t *ids, int64_t b, int64_t
 asc_status asc_model_needs_decoder(const asc_model *m, const char *what);
 /* FAILED_PRECONDITION for language models. */
 asc_status asc_model_needs_encoder(const asc_model *m);
+/* UNIMPLEMENTED when adapters are asked for on an encoder. */
+ASC_MUST_USE asc_status asc_encoder_no_adapters(const asc_model *m, size_t n_adapters);
 /* Token types of an encoder: OUT_OF_RANGE names the place; NULL is accepted. */
 ASC_MUST_USE asc_status asc_model_check_types(asc_model *m, const int32_t *types, size_t n);
 /* A class by name, whatever its case, or number; NOT_FOUND lists the names. */

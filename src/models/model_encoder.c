@@ -36,6 +36,12 @@ asc_status asc_model_needs_encoder(const asc_model *m) {
     return asc_hint(m->ctx, "use asc_model_logits, or --prompt on the command line");
 }
 
+asc_status asc_encoder_no_adapters(const asc_model *m, size_t n_adapters) {
+    if (n_adapters == 0) return ASC_OK;
+    ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED, "'%s': adapters on text encoders are not supported", m->path);
+    return asc_hint(m->ctx, "merge the adapter into the model with PEFT (merge_and_unload) and open that");
+}
+
 size_t asc_model_n_classes(const asc_model *m) {
     return m->kind == ASC_MODEL_ENCODER && m->encoder->cfg.head != ASC_HEAD_NONE
                ? (size_t)m->encoder->cfg.n_classes
