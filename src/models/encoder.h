@@ -17,7 +17,25 @@ typedef enum asc_head_kind {
 } asc_head_kind;
 
 /* One vector of all tokens' vectors. */
-typedef enum asc_pooling { ASC_POOL_MEAN, ASC_POOL_FIRST, ASC_POOL_MAX, ASC_POOL_LAST } asc_pooling;
+typedef enum asc_pooling {
+    ASC_POOL_FIRST,
+    ASC_POOL_MAX,
+    ASC_POOL_MEAN,
+    ASC_POOL_MEAN_SQRT, /* the sum over sqrt(T) */
+    ASC_POOL_WEIGHTED,  /* the mean, token t (from 1 on) with weight t */
+    ASC_POOL_LAST,
+    ASC_N_POOLINGS
+} asc_pooling;
+
+/* What follows pooling in a sentence encoder: a layer, or division by the length. */
+enum { ASC_MAX_EMBED_STAGES = 8 };
+typedef struct asc_embed_stage {
+    bool dense; /* otherwise the vector is given length 1 */
+    int64_t in, out;
+    bool bias, act_on;
+    asc_mlp_act act;
+    char name[64]; /* of its tensors, without ".weight": "2_Dense/linear" */
+} asc_embed_stage;
 
 struct asc_encoder_family; /* encoder_family.h */
 
@@ -46,9 +64,14 @@ typedef struct asc_encoder_config {
     double head_eps;  /* of a norm behind the head's first layer; 0 = there is none */
     bool many_labels; /* each class has a probability of its own (sigmoid), not a share (softmax) */
     int64_t n_classes;
-    char **labels;               /* n_classes names */
-    asc_pooling pooling;         /* of the text's embedding */
-    bool plain_pooling;          /* nothing said how: the mean */
+    char **labels; /* n_classes names */
+    /* of the text's embedding: ways of pooling, side by side, and what follows */
+    asc_pooling pooling[ASC_N_POOLINGS];
+    int n_poolings;
+    bool plain_pooling; /* nothing said how: the mean */
+    asc_embed_stage stages[ASC_MAX_EMBED_STAGES];
+    int n_stages;
+    int64_t embed_width;
     int32_t pad, cls, sep, mask; /* ids; -1 = none */
 } asc_encoder_config;
 void asc_encoder_config_deinit(asc_ctx *ctx, asc_encoder_config *c);
@@ -70,6 +93,7 @@ typedef struct asc_encoder {
     asc_encoder_layer *layers;
     asc_proj head_dense, head;
     asc_norm head_norm;
+    asc_proj stages[ASC_MAX_EMBED_STAGES];
     asc_owned owned; /* every weight */
 } asc_encoder;
 
@@ -97,7 +121,7 @@ typedef struct asc_encoder_run {
 asc_tensor *asc_encoder_hidden(asc_encoder *e, const asc_encoder_run *run);
 /* Scores of the classes: [B,C], of a token head [B,T,C]. The encoder has a head. */
 asc_tensor *asc_encoder_classes(asc_encoder *e, asc_tensor *hidden);
-/* The text's embedding, of length 1: [B,D']. */
+/* The text's embedding, of length 1: [B,embed_width]. */
 asc_tensor *asc_encoder_embedding(asc_encoder *e, asc_tensor *hidden);
 
 #endif

@@ -122,6 +122,7 @@ static asc_status sizes(const reader *r) {
     ASC_TRY(asc_hf_read_act(k, f->act, "gelu", &c->act));
     if (c->d_model % c->n_heads != 0) return asc_hf_invalid(k, f->heads, "a divisor of the model's width");
     c->head_dim = c->d_model / c->n_heads;
+    c->embed_width = c->d_model;
     ASC_TRY(token_id(r, "pad_token_id", &c->pad));
     ASC_TRY(token_id(r, "cls_token_id", &c->cls));
     ASC_TRY(token_id(r, "sep_token_id", &c->sep));
@@ -222,7 +223,7 @@ asc_status asc_encoder_configure(asc_ctx *ctx, const char *path, const asc_json 
     reader r = {.k = {ctx, config, file, ""}, .c = out};
     asc_status st = ASC_OK;
     asc_view type;
-    *out = (asc_encoder_config){.plain_pooling = true};
+    *out = (asc_encoder_config){.plain_pooling = true, .pooling = {ASC_POOL_MEAN}, .n_poolings = 1};
     snprintf(file, sizeof file, "%.1000s/config.json", path);
     ASC_TRY(asc_hf_word(&r.k, "model_type", "", &type));
     out->family = find_family(type);

@@ -133,7 +133,7 @@ static asc_status pooling(meta *m) {
         return asc_hint(m->ctx, "supported: 0 none, 1 mean, 2 first token, 3 last token, 4 classes");
     }
     c->plain_pooling = how == NONE || how == RANK;
-    c->pooling = how == CLS ? ASC_POOL_FIRST : how == LAST ? ASC_POOL_LAST : ASC_POOL_MEAN;
+    c->pooling[0] = how == CLS ? ASC_POOL_FIRST : how == LAST ? ASC_POOL_LAST : ASC_POOL_MEAN;
     if (how != RANK) return ASC_OK;
     c->head = ASC_HEAD_CLASSES;
     c->head_pool = ASC_POOL_FIRST;
@@ -259,7 +259,13 @@ static asc_status configure(asc_ctx *ctx, const asc_gguf *g, asc_encoder_config 
     asc_status st = ASC_OK;
     asc_view arch;
     meta m = {.ctx = ctx, .g = g, .c = out};
-    *out = (asc_encoder_config){.plain_pooling = true, .pad = -1, .cls = -1, .sep = -1, .mask = -1};
+    *out = (asc_encoder_config){.plain_pooling = true,
+                                .pooling = {ASC_POOL_MEAN},
+                                .n_poolings = 1,
+                                .pad = -1,
+                                .cls = -1,
+                                .sep = -1,
+                                .mask = -1};
     ASC_TRY(asc_gguf_get_str(ctx, g, "general.architecture", &arch));
     out->family = family_of(arch);
     out->architecture = out->family->model_type;
@@ -277,6 +283,7 @@ static asc_status configure(asc_ctx *ctx, const asc_gguf *g, asc_encoder_config 
         goto done;
     }
     out->head_dim = out->d_model / out->n_heads;
+    out->embed_width = out->d_model;
     out->n_vocab = rows_of(&m, "token_embd.weight");
     out->n_positions = out->family->names->position != NULL ? out->context : 0;
     out->n_types = out->family->names->type != NULL ? rows_of(&m, "token_types.weight") : 0;

@@ -174,6 +174,15 @@ static void bind_head(binder *b) {
     e->head = bind_proj(b, tokens ? "classifier" : n->head, false, true, c->n_classes, c->d_model);
 }
 
+/* Layers behind pooling. */
+static void bind_stages(binder *b) {
+    const asc_encoder_config *c = &b->e->cfg;
+    for (int i = 0; i < c->n_stages; i++) {
+        const asc_embed_stage *s = &c->stages[i];
+        if (s->dense) b->e->stages[i] = bind_proj(b, s->name, false, s->bias, s->out, s->in);
+    }
+}
+
 /* Tensors without effect on what is computed: buffers, and heads that nothing asks for. */
 static bool has_no_effect(const binder *b, asc_view name) {
     asc_view base = name;
@@ -229,6 +238,7 @@ asc_status asc_encoder_load(asc_ctx *ctx, const asc_weights *g, asc_encoder_conf
     }
     b.layer = -1;
     bind_head(&b);
+    bind_stages(&b);
     asc_status st = b.st == ASC_OK ? all_used(&b) : b.st;
     st = asc_scope_close(ctx, st);
     asc_free(ctx, b.used);

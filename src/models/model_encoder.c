@@ -138,7 +138,7 @@ asc_status asc_model_classify(asc_model *m, const int32_t *ids, const int32_t *t
 }
 
 size_t asc_model_embedding_width(const asc_model *m) {
-    return m->kind == ASC_MODEL_ENCODER ? (size_t)m->encoder->cfg.d_model : 0;
+    return m->kind == ASC_MODEL_ENCODER ? (size_t)m->encoder->cfg.embed_width : 0;
 }
 
 asc_status asc_model_embed_text(asc_model *m, const int32_t *ids, size_t n, double *out) {

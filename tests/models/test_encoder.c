@@ -105,6 +105,49 @@ static void test_texts(void **state) {
     }
 }
 
+/* Heads of the sentence-transformers library (scripts/refs/sentence_fixtures.py), texts included. */
+static void test_sentences(void **state) {
+    static const char *const names[] = {"max",       "mean_sqrt_len_tokens", "weightedmean",
+                                        "lasttoken", "joined-dense",         "dense-twice"};
+    asc_ctx *ctx = *state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char folder[512], name[64];
+        asc_model *m;
+        asc_result *r;
+        double e[MAX], first[MAX], cosine = 0.0;
+        snprintf(name, sizeof name, "sentences/%s", names[i]);
+        if (asc_model_open(ctx, data(name, folder), NULL, &m) != ASC_OK)
+            fail_msg("%s: %s", names[i], asc_error_message(ctx));
+        asc_json *root = case_of(ctx, folder);
+        const asc_json *cases = asc_json_get(root, "cases");
+        for (size_t k = 0; k < asc_json_len(cases); k++) {
+            const asc_json *c = asc_json_at(cases, k), *want = asc_json_get(c, "embedding");
+            asc_encoder_text t;
+            int32_t ids[MAX];
+            size_t at = 0;
+            assert_int_equal(asc_json_len(want), asc_model_embedding_width(m));
+            assert_int_equal(
+                asc_encoder_tokens(m, asc_json_str(asc_json_get(c, "text")), (asc_view){NULL, 0}, 0, &t),
+                ASC_OK);
+            for (size_t x = 0; x < t.n; x++) ids[x] = t.tokens[x].id;
+            assert_int_equal(asc_model_embed_text(m, ids, t.n, e), ASC_OK);
+            compare(want, e, &at, TOLERANCE, names[i]);
+            if (k == 0) memcpy(first, e, sizeof first);
+            asc_encoder_text_free(ctx, &t);
+        }
+        asc_request q = {.struct_size = sizeof q,
+                         .prompt = asc_json_str(asc_json_get(asc_json_at(cases, 0), "text")),
+                         .similar_to = asc_json_str(asc_json_get(asc_json_at(cases, 2), "text")),
+                         .method = "integrated-gradients"};
+        if (asc_explain(m, &q, &r) != ASC_OK) fail_msg("%s: %s", names[i], asc_error_message(ctx));
+        for (size_t x = 0; x < asc_model_embedding_width(m); x++) cosine += first[x] * e[x];
+        assert_true(fabs(r->value - cosine) < 2e-6);
+        asc_result_destroy(ctx, r);
+        asc_json_free(root);
+        asc_model_close(m);
+    }
+}
+
 static void test_images(void **state) {
     static const char *const names[] = {"deit", "deit-teacher"};
     static double x[192], wide[MAX];
@@ -329,6 +372,10 @@ static void test_bad_pooling(void **state) {
         {"[{\"type\":\"x.models.Transformer\",\"path\":\"\"},{\"type\":\"x.models.LSTM\",\"path\":\"1_LSTM\"}"
          "]",
          "LSTM"},
+        {"[{\"type\":\"x.models.Transformer\",\"path\":\"\"},{\"type\":\"x.models.Dense\",\"path\":\"1_"
+         "Dense\"}"
+         "]",
+         "Dense"},
     };
     asc_ctx *ctx = *state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -432,11 +479,12 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),           cmocka_unit_test(test_images),
-        cmocka_unit_test(test_bad_configs),     cmocka_unit_test(test_bad_pooling),
-        cmocka_unit_test(test_biases),          cmocka_unit_test(test_missing_norm),
-        cmocka_unit_test(test_mpnet_padding),   cmocka_unit_test(test_pipes),
-        cmocka_unit_test(test_wrong_questions), cmocka_unit_test(test_modes_agree),
+        cmocka_unit_test(test_texts),        cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_images),       cmocka_unit_test(test_bad_configs),
+        cmocka_unit_test(test_bad_pooling),  cmocka_unit_test(test_biases),
+        cmocka_unit_test(test_missing_norm), cmocka_unit_test(test_mpnet_padding),
+        cmocka_unit_test(test_pipes),        cmocka_unit_test(test_wrong_questions),
+        cmocka_unit_test(test_modes_agree),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
