@@ -1,12 +1,13 @@
 /* conn.c - connections: who they are, and the thread that ends those that are gone or too slow.
  *
  * The HTTP library ends connections that send nothing at all. What it does not see is here: clients that send
- * a byte now and then (slow loris), and clients that leave while their connection waits for a job. A client
- * that closes its sending side while its job waits or runs counts as gone: whether it still reads cannot be
- * told without sending something.
+ * a byte now and then (slow loris) or read one, and clients that leave while their connection waits for a
+ * job. A client that closes its sending side while its job waits or runs counts as gone: whether it still
+ * reads cannot be told without sending something.
  */
 #include "server.h"
 #include <arpa/inet.h>
+#include <linux/tcp.h> /* the C library's own knows fewer fields */
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@
 #include <sys/socket.h>
 
 static const double TICK_BUSY = 0.05, TICK_IDLE = 0.25, CROWDED_SECONDS = 2;
-static const double BODY_RATE = 16384; /* bytes a second below which a body is too slow */
+static const double BODY_RATE =
+    16384; /* bytes a second below which a body, or the reading of a reply, is too slow */
 
 static void name_client(conn *c, const struct sockaddr *a) {
     memcpy(c->address, "?", 2);
@@ -78,13 +80,39 @@ static bool has_left(int fd) {
     return fd >= 0 && poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
+/* Bytes that the other side has taken so far; 0: the system does not say. */
+static uint64_t bytes_read(int fd) {
+    struct tcp_info t = {0};
+    socklen_t n = sizeof t;
+    if (fd < 0 || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &t, &n) != 0) return 0;
+    return n >= offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof t.tcpi_bytes_acked ? t.tcpi_bytes_acked
+                                                                                        : 0;
+}
+
+/* A reply that is all there waits in memory for its reader; while a job still writes, the job waits
+ * (serve_job.c). */
+static bool reads_too_slowly(const server *s, conn *c, double now) {
+    const uint64_t read = bytes_read(c->fd);
+    if (c->reading == 0) {
+        c->reading = now;
+        c->read_at = read;
+    }
+    return now > c->reading + 2 * s->o.idle_seconds + (double)(read - c->read_at) / BODY_RATE;
+}
+
 static void look_at(server *s, conn *c, double now) {
     job *j = c->x != NULL ? c->x->job : NULL;
     if (j != NULL && j->state != JOB_ENDED && j->stop == STOP_NONE && has_left(c->fd)) {
         job_stop_now(j, STOP_GONE);
         return;
     }
-    if (c->phase == CONN_REPLY || c->ended || now < deadline(s, c)) return;
+    if (c->ended) return;
+    if (c->phase == CONN_REPLY) {
+        const bool whole = c->sending && (j == NULL || j->state == JOB_ENDED);
+        if (!whole || !reads_too_slowly(s, c, now)) return;
+    } else if (now < deadline(s, c)) {
+        return;
+    }
     c->ended = true;
     shutdown(c->fd, SHUT_RDWR); /* the library sees its end and cleans up */
 }

@@ -157,6 +157,11 @@ static bool take(exchange *x, const char *data, size_t n) {
 
 static enum MHD_Result send_reply(exchange *x) {
     if (x->reply == NULL) return MHD_NO; /* no memory for one */
+    if (x->c != NULL) {
+        pthread_mutex_lock(&x->s->lock);
+        x->c->sending = true;
+        pthread_mutex_unlock(&x->s->lock);
+    }
     enum MHD_Result done = MHD_queue_response(x->mhd, (unsigned)x->status, x->reply);
     MHD_destroy_response(x->reply);
     x->reply = NULL;
@@ -232,6 +237,8 @@ void exchange_end(void *cls, struct MHD_Connection *c, void **slot, enum MHD_Req
     if (x->c != NULL) {
         x->c->x = NULL;
         x->c->phase = CONN_HEADERS;
+        x->c->sending = false;
+        x->c->reading = 0;
         x->c->since = serve_now();
     }
     s->body_bytes -= x->body_cap;

@@ -183,12 +183,13 @@ static bool check_route(exchange *x, bool found) {
 /* What another reader of the same bytes could understand otherwise. */
 typedef struct framing {
     size_t lengths, codings, spaced;
+    size_t bytes; /* of all headers */
 } framing;
 
 static enum MHD_Result count_framing(void *cls, enum MHD_ValueKind kind, const char *key, const char *value) {
     framing *n = cls;
     (void)kind;
-    (void)value;
+    n->bytes += strlen(key) + (value != NULL ? strlen(value) : 0) + 4;
     n->lengths += strcasecmp(key, "Content-Length") == 0;
     n->codings += strcasecmp(key, "Transfer-Encoding") == 0;
     n->spaced += key[strcspn(key, " \t")] != '\0';
@@ -200,7 +201,10 @@ static enum MHD_Result count_framing(void *cls, enum MHD_ValueKind kind, const c
 static bool check_framing(exchange *x) {
     framing n = {0};
     MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, count_framing, &n);
-    x->close = n.lengths + n.codings > 1 || n.spaced > 0;
+    x->close = n.lengths + n.codings > 1 || n.spaced > 0 || n.bytes > SERVE_HEADER_BYTES;
+    if (n.bytes > SERVE_HEADER_BYTES) /* the library has room for twice that, and its own refusal says less */
+        return refuse(x, 431, "headers_too_large", "the headers are larger than this server takes (32 kB)",
+                      "send fewer cookies, or a shorter header");
     if (n.spaced > 0)
         return refuse(x, 400, "bad_header", "the name of a header has a space in it",
                       "write \"Name: value\"");

@@ -20,7 +20,7 @@ static const struct {
 };
 
 static const double bounds[] = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
-enum { N_BOUNDS = sizeof bounds / sizeof *bounds, MAX_COUNTS = 512, N_ENDS = 3 };
+enum { N_BOUNDS = sizeof bounds / sizeof *bounds, MAX_COUNTS = 512, MAX_REFUSED = 16, N_ENDS = 3 };
 
 typedef struct histogram {
     uint64_t at[N_BOUNDS + 1];
@@ -44,7 +44,8 @@ struct metrics {
     pthread_mutex_t lock;
     route_table routes;
     route_count counts[MAX_COUNTS];
-    size_t n_counts, n_kinds;
+    route_count refused[MAX_REFUSED]; /* by the library: of no route */
+    size_t n_counts, n_refused, n_kinds;
     kind_count kinds[SERVE_MAX_KINDS];
     uint64_t in, out;
     histogram *seconds; /* of each route, then of none */
@@ -84,6 +85,15 @@ void metrics_request(metrics *m, const serve_route *r, int status, double second
     observe(&m->seconds[r != NULL ? (size_t)(r - m->routes.v) : m->routes.n], seconds);
     m->in += in;
     m->out += out;
+    pthread_mutex_unlock(&m->lock);
+}
+
+void metrics_refused(metrics *m, int status) {
+    size_t i = 0;
+    pthread_mutex_lock(&m->lock);
+    while (i < m->n_refused && m->refused[i].status != status) i++;
+    if (i == m->n_refused && i < MAX_REFUSED) m->refused[m->n_refused++].status = status;
+    if (i < MAX_REFUSED) m->refused[i].n++;
     pthread_mutex_unlock(&m->lock);
 }
 
@@ -147,6 +157,10 @@ static void put_requests(FILE *out, const metrics *m) {
         fprintf(out, "%s{route=\"%s\",status=\"%d\"} %llu\n", table[METRIC_REQUESTS].name,
                 name_of(m->counts[i].route, name, sizeof name), m->counts[i].status,
                 (unsigned long long)m->counts[i].n);
+    head(out, METRIC_REFUSED);
+    for (size_t i = 0; i < m->n_refused; i++)
+        fprintf(out, "%s{status=\"%d\"} %llu\n", table[METRIC_REFUSED].name, m->refused[i].status,
+                (unsigned long long)m->refused[i].n);
     head(out, METRIC_REQUEST_SECONDS);
     for (size_t i = 0; i <= m->routes.n; i++) {
         const histogram *h = &m->seconds[i];

@@ -108,10 +108,12 @@ static int check_token(const serve_options *o, const guard_names *n) {
 
 /* ---- the HTTP library ---- */
 
+/* What clients do wrong; each has its line in the log if it got as far as a request. What did not is answered
+ * by the library itself, which says so in this message and nowhere else. */
 static void on_error(void *cls, const char *format, va_list args) {
-    (void)cls;
-    (void)format; /* what clients do wrong; each has its line in the log if it got as far as a request */
-    (void)args;
+    const server *s = cls;
+    if (strstr(format, "HTTP response code is %u") == NULL) return;
+    metrics_refused(s->metrics, (int)va_arg(args, unsigned));
 }
 
 static bool start_daemon(server *s) {
@@ -119,11 +121,11 @@ static bool start_daemon(server *s) {
              address = s->names.loopback ? each : (unsigned)(s->o.max_clients / 4 + 8);
     s->daemon = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-        exchange_access, s, MHD_OPTION_EXTERNAL_LOGGER, on_error, NULL, MHD_OPTION_LISTEN_SOCKET, s->listener,
+        exchange_access, s, MHD_OPTION_EXTERNAL_LOGGER, on_error, s, MHD_OPTION_LISTEN_SOCKET, s->listener,
         MHD_OPTION_THREAD_POOL_SIZE, (unsigned)SERVE_THREADS, MHD_OPTION_CONNECTION_LIMIT, each,
         MHD_OPTION_PER_IP_CONNECTION_LIMIT, address, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)(s->o.idle_seconds < 1 ? 1 : s->o.idle_seconds), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)SERVE_HEADER_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
+        (size_t)(2 * SERVE_HEADER_BYTES), MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
         exchange_end, s, MHD_OPTION_NOTIFY_CONNECTION, conn_notify, s, MHD_OPTION_URI_LOG_CALLBACK,
         exchange_begin, s, MHD_OPTION_END);
     return s->daemon != NULL;

@@ -16,7 +16,7 @@ enum {
     SERVE_MAX_PARTS = 2,
     SERVE_MAX_PART = 64,          /* bytes of a {part} of a path */
     SERVE_MAX_PATH = 2048,        /* bytes of a path, as sent */
-    SERVE_HEADER_BYTES = 32768,   /* memory of a connection for request line and headers; more: 431 or 414 */
+    SERVE_HEADER_BYTES = 32768,   /* request line and headers; more: 431 or 414 */
     SERVE_HOLD_BYTES = 256 << 10, /* replies that are no streams wait until they are as long, or done */
     SERVE_BUFFER_BYTES = 1 << 20, /* of a reply that its client reads too slowly */
     SERVE_RECENT = 32,            /* clients whose turn is remembered */
@@ -43,6 +43,9 @@ typedef struct conn {
     double since;    /* it was accepted, its last reply went out, or the headers of its request were there */
     size_t received; /* of the body */
     char address[64];
+    bool sending;   /* a reply was handed to the library */
+    double reading; /* all of it was there, and the client had read `read_at` bytes then; 0 = not yet */
+    uint64_t read_at;
     uint64_t client; /* who that is, for fairness: the address, of IPv6 its first 64 bits */
     bool ended;      /* shut down for being slow */
 } conn;
@@ -226,6 +229,8 @@ bool worker_progress(void *self, const char *what, double done, double total);
 typedef struct metrics metrics;
 metrics *metrics_create(route_table t);
 void metrics_destroy(metrics *m);
+/* The HTTP library answered by itself. */
+void metrics_refused(metrics *m, int status);
 void metrics_request(metrics *m, const serve_route *r, int status, double seconds, size_t in, size_t out);
 void metrics_job(metrics *m, const job *j);
 /* What the log says of a job. */

@@ -168,6 +168,17 @@ static inline void handle_page_fault(exchange *x) {
     exchange_fail(x, 400, "bad", NULL, text, text, 0);
 }
 
+enum { MUCH = 8000000 };
+
+/* More than sockets hold. */
+static inline void handle_much(exchange *x) {
+    char *text = malloc(MUCH);
+    if (text == NULL) return;
+    memset(text, 'm', MUCH);
+    exchange_reply(x, 200, "text/plain", (asc_view){text, MUCH});
+    free(text);
+}
+
 static inline void handle_silent(exchange *x) { (void)x; }
 
 static const serve_route test_routes[] = {
@@ -181,6 +192,7 @@ static const serve_route test_routes[] = {
     {"GET", "/t/part/{id}.json", "", handle_part, false, false},
     {"POST", "/t/form", "", handle_form, true, false},
     {"POST", "/t/fault", "", handle_page_fault, true, false},
+    {"GET", "/t/much", "", handle_much, false, false},
     {"GET", "/t/silent", "", handle_silent, false, false},
     {"POST", "/t/job", "", handle_job, false, false},
 };

@@ -145,8 +145,19 @@ static void test_numbers(void **state) {
     expect(ask(s, "POST /t/job", "{\"seconds\": 9}"), 413, NULL);
     expect(ask(s, "GET /nothing/at\"all{}\\", NULL), 404, NULL);
     assert_true(store_put(s, (asc_view){"{}", 2}, (asc_view){"<p>", 3}, id, &f));
+    static const char *const unreadable[] = {"GET /healthz HTTP/1.1\r\nHost: localhost\r\nnonsense\r\n\r\n",
+                                             "GET /healthz HTTP/1.1\r\n\r\n"};
+    for (size_t i = 0; i < 2; i++) { /* what the HTTP library answers itself */
+        int fd = dial(s);
+        send_text(fd, unreadable[i]);
+        char *reply = receive(fd, "\r\n\r\n", 3000, NULL);
+        assert_int_equal(status_in(reply), 400);
+        free(reply);
+        close(fd);
+    }
     server_is_idle(s, 1);
     read_metrics(s, &after);
+    expect_sample(&after, "ascribe_refused_total", "{status=\"400\"}", 2);
     expect_sample(&after, "ascribe_requests_total", "{route=\"POST /t/job\",status=\"200\"}", 3);
     expect_sample(&after, "ascribe_requests_total", "{route=\"POST /t/job\",status=\"500\"}", 1);
     expect_sample(&after, "ascribe_requests_total", "{route=\"POST /t/job\",status=\"413\"}", 1);

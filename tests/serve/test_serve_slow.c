@@ -131,12 +131,57 @@ static void test_patient(void **state) {
     server_stop(s);
 }
 
+/* A client of small windows that asked for much, and has read the beginning. */
+static int ask_for_much(const server *s) {
+    const int small = 4096;
+    char first;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)s->port),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
+    send_text(fd, "GET /t/much HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert_int_equal(recv(fd, &first, 1, 0), 1);
+    return fd;
+}
+
+/* 5 kB/s of a finished reply, which the HTTP library takes for life, are too little; a slow line is fine. */
+static void test_slow_readers(void **state) {
+    server *s = serve_test_start(&(serve_options){.idle_seconds = 2});
+    static char text[200000];
+    const int small =
+        8192; /* of the server's side, as on a line with little room: else a third of 2 MB is one step */
+    (void)state;
+    assert_int_equal(setsockopt(s->listener, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
+    int fd = ask_for_much(s);
+    double begun = serve_now();
+    for (int i = 0; !server_is_idle(s, 0.1); i++) {
+        recv(fd, text, 500, MSG_DONTWAIT);
+        if (i % 20 == 0) expect(ask(s, "GET /healthz", NULL), 200, "ok");
+        if (serve_now() - begun > 20) fail_msg("the reply still waits for its reader");
+    }
+    if (serve_now() - begun < 3.5) fail_msg("a reader lost its reply after %.1f s", serve_now() - begun);
+    close(fd);
+    size_t n = 0;
+    fd = ask_for_much(s);
+    begun = serve_now();
+    for (ssize_t k = 1; k > 0 && n < MUCH; n += (size_t)k) {
+        k = recv(fd, text, sizeof text, MSG_WAITALL);
+        sleep_ms(120);
+    }
+    assert_true(n >= MUCH);
+    assert_true(serve_now() - begun > 4.5); /* longer than a reader that reads nothing has */
+    close(fd);
+    server_stop(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_headers), cmocka_unit_test(test_request_line),
         cmocka_unit_test(test_bodies),  cmocka_unit_test(test_silent),
         cmocka_unit_test(test_crowd),   cmocka_unit_test(test_half_closed),
-        cmocka_unit_test(test_patient),
+        cmocka_unit_test(test_patient), cmocka_unit_test(test_slow_readers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
