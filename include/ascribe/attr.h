@@ -262,6 +262,8 @@ typedef struct asc_result {
     char *top_labels[ASC_N_TOP]; /* classes of `top`, whose ids are their numbers; NULL for language models */
     char *neuron_site;           /* request.neuron: what is explained; NULL = an answer or a class */
     int64_t neuron_index, neuron_token; /* its column; token of the prompt, counted from 0 */
+    char *site;    /* request.site: the inner values that scores belong to; NULL = the embeddings */
+    char *through; /* neuron-conductance: what flows through this counts, "SITE:INDEX@TOKEN"; else NULL */
 } asc_result;
 
 /* Explains. On failure *out is NULL and the context holds the message. CANCELLED after asc_cancel. */
@@ -290,7 +292,8 @@ typedef struct asc_method_traits {
     bool prompts, nets;  /* works on language models' prompts; on nets */
     bool by_gradient;    /* needs a backward pass */
     bool takes_integers; /* on nets: integer inputs can be attributed to */
-    bool needs_site;     /* on nets: speaks of inner values */
+    bool needs_site;     /* speaks of inner values: needs a site */
+    bool needs_neuron;   /* speaks of one inner value on the way: needs a neuron */
     bool stochastic;     /* on nets: draws random numbers */
     bool complete;       /* the scores add up to the change of the value */
 } asc_method_traits;

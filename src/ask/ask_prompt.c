@@ -140,7 +140,9 @@ static asc_status read_names(asc_question *q) {
     if (st == ASC_OK) st = asc_ask_string(q, ID(NEURON), &r->neuron);
     if (st == ASC_OK) st = read_baseline(q);
     if (st != ASC_OK) return st;
-    if (asc_ask_has(q, ID(NEURON)) && output != NULL)
+    const int method = r->method != NULL ? asc_method_find(r->method) : -1;
+    const bool through = method >= 0 && asc_method_traits_at((size_t)method).needs_neuron;
+    if (asc_ask_has(q, ID(NEURON)) && output != NULL && !through)
         return asc_ask_refuse(
             q, "give one of \"neuron\" and \"output\": a neuron's value is explained as it is");
     if (features != NULL) r->features = (asc_features)asc_features_from_name(features);

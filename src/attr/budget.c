@@ -4,6 +4,7 @@
 #include "blockwise.h"
 #include "estimate.h"
 #include "exec.h"
+#include "site_path.h"
 #include "target.h"
 
 /* Rows a batch needs before a wider one stops paying (docs/SPEED.md, GEMM): more only makes the plan larger.
@@ -23,7 +24,11 @@ size_t asc_job_limit(const asc_job *j) {
                                     : plus(DEFAULT_MEMORY, j->ctx->mem.live_bytes[ASC_MEM_WEIGHTS]);
 }
 
-static bool is_backward(asc_pass_kind kind) { return kind == ASC_PASS_PATH || kind == ASC_PASS_GRADIENT; }
+bool asc_pass_is_backward(asc_pass_kind kind) {
+    return kind != ASC_PASS_VALUES && kind != ASC_PASS_POINTS && kind != ASC_PASS_SITE_VALUES;
+}
+
+static bool looks_inside(asc_pass_kind kind) { return kind > ASC_PASS_GRADIENT; }
 
 static size_t total(const asc_price *p) {
     return plus(plus(plus(p->arena_bytes, p->scratch_bytes), p->output_bytes), p->code_bytes);
@@ -74,11 +79,11 @@ static asc_status need_blocks(asc_job *j, asc_pass_kind kind, size_t len, size_t
 }
 
 static asc_status need_plain(asc_job *j, asc_pass_kind kind, asc_tensor *const *leaves, asc_price *out) {
-    bool path = kind == ASC_PASS_POINTS || kind == ASC_PASS_PATH,
-         backward = kind == ASC_PASS_PATH || kind == ASC_PASS_GRADIENT;
-    asc_tensor *x = path ? asc_record_points(j, leaves[0], leaves[1], leaves[2])
-                         : asc_record_prompts(j, leaves[0]),
-               *ts[3] = {NULL, NULL, NULL};
+    bool path = kind == ASC_PASS_POINTS || kind == ASC_PASS_PATH, backward = asc_pass_is_backward(kind);
+    asc_tensor *ts[ASC_SITE_OUTS] = {NULL, NULL, NULL};
+    if (looks_inside(kind)) return asc_price_of(j->ctx, ts, asc_record_site_pass(j, kind, leaves, ts), out);
+    asc_tensor *x =
+        path ? asc_record_points(j, leaves[0], leaves[1], leaves[2]) : asc_record_prompts(j, leaves[0]);
     ts[0] = asc_record_scalar(j, x, backward ? &ts[1] : NULL, &ts[2]);
     if (kind == ASC_PASS_PATH) ts[1] = asc_record_parts(j, ts[1], leaves[0], leaves[1]);
     size_t n = kind == ASC_PASS_GRADIENT ? 3 : backward ? 2 : 1;
@@ -89,11 +94,18 @@ asc_status asc_job_need(asc_job *j, asc_pass_kind kind, size_t len, size_t b, si
                         asc_price *out) {
     asc_ctx *ctx = j->ctx;
     int64_t n = (int64_t)b, p = (int64_t)len, d = j->m->info.d_model;
-    asc_tensor *leaves[3];
+    asc_tensor *leaves[ASC_SITE_LEAVES];
+    asc_shape shapes[ASC_SITE_LEAVES];
     size_t held = 0;
     asc_scope_begin(ctx);
     asc_price_begin(ctx);
-    if (kind == ASC_PASS_VALUES || kind == ASC_PASS_GRADIENT) {
+    if (looks_inside(kind)) {
+        const size_t n_leaves = asc_site_leaves(j, kind, len, b, shapes);
+        for (size_t i = 0; i < n_leaves; i++) {
+            leaves[i] = asc_price_leaf(ctx, ASC_DTYPE_F32, shapes[i]);
+            held += i + 1 < n_leaves ? asc_price_buffer(ctx, ASC_DTYPE_F32, &shapes[i]) : 0;
+        }
+    } else if (kind == ASC_PASS_VALUES || kind == ASC_PASS_GRADIENT) {
         leaves[0] = asc_price_leaf(ctx, ASC_DTYPE_I32, ASC_SHAPE(n, p));
         leaves[1] = leaves[2] = leaves[0];
         held = asc_price_buffer(ctx, ASC_DTYPE_I32, &leaves[0]->shape);
@@ -182,7 +194,9 @@ static asc_status choose(asc_job *j, asc_pass_kind kind, size_t len, size_t *kee
     asc_status st = asc_job_need(j, kind, len, 1, 0, &p);
     if (st != ASC_OK) return st;
     *bytes = smallest = total(&p);
-    if (*bytes <= asc_job_room(j) || !is_backward(kind) || j->encoder != NULL || j->neuron.on) return ASC_OK;
+    if (*bytes <= asc_job_room(j) || !asc_pass_is_backward(kind) || looks_inside(kind) ||
+        j->encoder != NULL || j->neuron.on)
+        return ASC_OK;
     st = asc_job_need(j, kind, len, 1, 1, &p);
     if (st != ASC_OK) return st;
     *keep_every = 1;
@@ -198,7 +212,7 @@ static asc_status choose(asc_job *j, asc_pass_kind kind, size_t len, size_t *kee
 static asc_status refuse(asc_job *j, asc_pass_kind kind, size_t len, size_t bytes) {
     static const size_t PROGRAMS = (size_t)1 << 20; /* those that will have been run by then */
     size_t unused, more = 0;
-    if (j->method->by_gradient && !is_backward(kind)) {
+    if (j->method->by_gradient && !asc_pass_is_backward(kind)) {
         asc_status st = choose(j, ASC_PASS_PATH, len, &unused, &more);
         if (st != ASC_OK) return st;
         more = plus(more, PROGRAMS);
@@ -217,6 +231,6 @@ asc_status asc_job_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t want
     if (st != ASC_OK) return st;
     if (j->estimate == NULL) asc_job_note_peak(j, bytes); /* else noted when it is counted */
     if (out->batch > j->r->prompts_per_pass) j->r->prompts_per_pass = out->batch;
-    if (is_backward(kind)) j->r->keep_every = out->keep_every;
+    if (asc_pass_is_backward(kind)) j->r->keep_every = out->keep_every;
     return ASC_OK;
 }

@@ -7,11 +7,19 @@
 #include "price.h"
 
 typedef enum asc_pass_kind {
-    ASC_PASS_VALUES,  /* forwards only, prompts given as ids */
-    ASC_PASS_POINTS,  /* forwards only, at points between two rows of embeddings */
-    ASC_PASS_PATH,    /* the same, forwards and backwards */
-    ASC_PASS_GRADIENT /* one prompt, forwards and backwards, at the job's site */
+    ASC_PASS_VALUES,   /* forwards only, prompts given as ids */
+    ASC_PASS_POINTS,   /* forwards only, at points between two rows of embeddings */
+    ASC_PASS_PATH,     /* the same, forwards and backwards */
+    ASC_PASS_GRADIENT, /* one prompt, forwards and backwards, at the job's site */
+    /* site_path.h: at points between two values of the job's site, forwards only; and backwards; at points
+     * between two rows of embeddings with the site's values and gradients; through the job's neuron */
+    ASC_PASS_SITE_VALUES,
+    ASC_PASS_SITE,
+    ASC_PASS_FLOW,
+    ASC_PASS_THROUGH
 } asc_pass_kind;
+/* Does it take gradients? */
+bool asc_pass_is_backward(asc_pass_kind kind);
 
 /* How passes of a kind are run: asc_job_batch's answer. */
 typedef struct asc_way {

@@ -4,6 +4,7 @@
 #include "method.h"
 #include "path_integral.h"
 #include "quadrature.h"
+#include "site_path.h"
 #include <math.h>
 #include <string.h>
 
@@ -90,6 +91,118 @@ static void price_rows(const asc_task *t, double *n_forward, double *n_gradient)
     *n_gradient = (double)asc_task_steps(t) + 1.0;
 }
 
+/* ---- prompts ---- */
+
+/* A sum over steps, by token, and what its next step starts from. */
+typedef struct steps {
+    double *y, *g; /* [P,W] at its last point */
+    double *sum;   /* [P] */
+} steps;
+
+typedef struct token_flow {
+    asc_job *j;
+    bool mean_slope;
+    steps all, half; /* every point; every other one */
+} token_flow;
+
+static void step(const token_flow *w, steps *s, bool first, const double *y, const double *g) {
+    const size_t p = w->j->r->n_prompt, n = asc_job_site_width(w->j), from = (size_t)w->j->site_first;
+    const size_t end = w->j->site_columns > 0 ? from + (size_t)w->j->site_columns : n;
+    for (size_t t = 0; !first && t < p; t++) {
+        for (size_t i = t * n + from; i < t * n + end; i++)
+            s->sum[t] += (w->mean_slope ? 0.5 * (s->g[i] + g[i]) : s->g[i]) * (y[i] - s->y[i]);
+    }
+    memcpy(s->y, y, p * n * sizeof *y);
+    memcpy(s->g, g, p * n * sizeof *g);
+}
+
+static asc_status add_point(void *self, size_t point, const double *y, const double *g) {
+    token_flow *w = self;
+    step(w, &w->all, point == 0, y, g);
+    if (point % 2 == 0) step(w, &w->half, point == 0, y, g);
+    return ASC_OK;
+}
+
+static asc_status make_steps(asc_job *j, steps *s) {
+    const size_t p = j->r->n_prompt;
+    size_t cells;
+    if (!asc_mul_size(2 * p, asc_job_site_width(j), &cells)) return ASC_RESOURCE_EXHAUSTED;
+    s->y = asc_calloc(j->ctx, ASC_MEM_GENERAL, cells + p, sizeof *s->y);
+    if (s->y == NULL) return ASC_RESOURCE_EXHAUSTED;
+    s->g = s->y + cells / 2;
+    s->sum = s->y + cells;
+    return ASC_OK;
+}
+
+/* All of the change passes a site that cuts the model, unless tokens that have no score carry some of it. */
+static bool cuts(const asc_job *j) {
+    bool all = (j->site == ASC_SITE_BLOCK_OUT || j->site == ASC_SITE_EMBED) && j->site_columns == 0;
+    if (!j->neuron.on && j->encoder == NULL) all = all && j->r->n_target == 1 && j->r->n_versus <= 1;
+    for (size_t t = 0; t < j->r->n_prompt; t++) all = all && j->active[t];
+    return all;
+}
+
+/* Steps of half as many points are off by four times as much, so the difference is thrice the error. */
+static asc_status publish(const token_flow *w) {
+    asc_job *j = w->j;
+    asc_result *r = j->r;
+    const bool known = w->mean_slope && r->steps % 2 == 0;
+    const double tolerance = j->req->tolerance > 0.0 ? j->req->tolerance : 0.02;
+    double largest = 0.0, error = 0.0;
+    for (size_t t = 0; t < r->n_prompt; t++) largest = fmax(largest, fabs(w->all.sum[t]));
+    for (size_t t = 0; t < r->n_prompt; t++) {
+        r->scores[t] = w->all.sum[t];
+        r->score_errors[t] =
+            known ? fabs(w->all.sum[t] - w->half.sum[t]) + asc_job_gradient_noise(j, largest) : NAN;
+        error = fmax(error, r->score_errors[t]);
+    }
+    j->partial = !cuts(j);
+    r->converged = known && error <= tolerance * largest;
+    if (!known)
+        return asc_job_warn(j, "the error of each score is unknown: an even number of --steps without --rule "
+                               "gives one");
+    return r->converged
+               ? ASC_OK
+               : asc_job_warn(j, "not converged: errors up to %.3g of largest score %.3g; more --steps",
+                              error, largest);
+}
+
+static asc_status run(asc_job *j) {
+    static const double at[2] = {0.0, 1.0};
+    asc_ctx *ctx = j->ctx;
+    asc_status st = ASC_OK;
+    const size_t n = j->r->steps + 1;
+    double f[2] = {0.0, 0.0}, *alphas = NULL, *weights = NULL;
+    token_flow w = {.j = j, .mean_slope = j->req->rule == NULL && !j->req->compat_captum};
+    const asc_rule rule = (asc_rule)asc_rule_from_name(j->r->rule);
+    ASC_TRY(asc_rule_check_steps(ctx, rule, n));
+    alphas = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *alphas);
+    weights = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *weights);
+    if (alphas == NULL || weights == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    ASC_TRY(asc_rule_nodes(ctx, rule, n, alphas, weights));
+    ASC_TRY(make_steps(j, &w.all));
+    ASC_TRY(make_steps(j, &w.half));
+    ASC_TRY(asc_job_path(j, at, 2, f, NULL));
+    j->r->baseline_value = f[0];
+    j->r->value = f[1];
+    ASC_TRY(asc_site_flow(j, alphas, n, add_point, &w));
+    ASC_TRY(publish(&w));
+done:
+    asc_free(ctx, alphas);
+    asc_free(ctx, weights);
+    asc_free(ctx, w.all.y);
+    asc_free(ctx, w.half.y);
+    return st;
+}
+
+static void price(const asc_job *j, double *n_forward, double *n_gradient) {
+    *n_forward = 2.0;
+    *n_gradient = (double)j->r->steps + 1.0;
+}
+
 const asc_method asc_method_conductance = {
     .info =
         {.name = "conductance",
@@ -99,16 +212,21 @@ const asc_method asc_method_conductance = {
          .paper = "Dhamdhere, Sundararajan, Yan, How Important Is a Neuron?, ICLR 2019",
          .axioms = "completeness over a layer that cuts the net",
          .cost = "steps + 1 forward and backward passes and 2 forward",
-         .options = "at, baselines, rule, steps",
+         .options =
+             "features, site, baseline (eos, pad, zero, mean, token:ID), rule, steps, tolerance, output; "
+             "nets: at, baselines",
          .differences =
              "by default even points with both ends and the mean slope of each step; Captum's nodes leave "
-             "out both ends (a rule that is named gives its numbers)"},
+             "out both ends (a rule that is named gives its numbers). Prompts: summed over a token's row"},
     .by_gradient = true,
     .needs_baseline = true,
     .needs_site = true,
     .complete = true,
-    .not_on_prompts =
-        "is about a site of a net; prompts have layers (with deep-lift or input-x-gradient) for that",
+    .auto_baseline = ASC_BASELINE_EOS,
     .attribute = attribute,
     .price_rows = price_rows,
+    .run = run,
+    .price = price,
+    .rule = "riemann-trapezoid",
+    .captum_rule = "gauss-legendre",
 };

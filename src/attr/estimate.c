@@ -186,7 +186,7 @@ static asc_status count_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t
                               size_t keep_every) {
     asc_price p;
     double rate;
-    bool backward = kind == ASC_PASS_PATH || kind == ASC_PASS_GRADIENT;
+    bool backward = asc_pass_is_backward(kind);
     bool prepares = asc_price_prepares(j->ctx, true); /* as it will be when it has run */
     asc_status st = asc_job_need(j, kind, len, b, keep_every, &p);
     (void)asc_price_prepares(j->ctx, prepares);
@@ -196,7 +196,7 @@ static asc_status count_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t
 }
 
 asc_status asc_estimate_passes(asc_job *j, asc_pass_kind kind, size_t len, size_t n, const asc_way *way) {
-    bool backward = kind == ASC_PASS_PATH || kind == ASC_PASS_GRADIENT;
+    bool backward = asc_pass_is_backward(kind);
     size_t full = n / way->batch, rest = n % way->batch;
     asc_status st = ASC_OK;
     if (full > 0) st = count_batch(j, kind, len, way->batch, (double)full, way->keep_every);

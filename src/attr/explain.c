@@ -33,7 +33,7 @@ static void group_scores(asc_job *j) {
 
 static void sums(asc_job *j) {
     asc_result *r = j->r;
-    r->complete = j->method->complete;
+    r->complete = j->method->complete && !j->partial;
     for (size_t i = 0; i < r->n_features; i++) {
         r->sum += r->features[i].score;
         if (!(r->features[i].error <= r->error_bound))
@@ -94,6 +94,10 @@ static asc_status options_json(asc_job *j) {
     if (q->site != NULL && q->site[0] != '\0') {
         asc_jsonw_key(&w, "site");
         asc_jsonw_strz(&w, q->site);
+    }
+    if (r->through != NULL) {
+        asc_jsonw_key(&w, "through");
+        asc_jsonw_strz(&w, r->through);
     }
     asc_jsonw_key(&w, "compat_captum");
     asc_jsonw_bool(&w, q->compat_captum);

@@ -6,6 +6,7 @@
 #include "method.h"
 #include "path_integral.h"
 #include "quadrature.h"
+#include "site_path.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -21,11 +22,16 @@ static double largest_score(const asc_result *r) {
     return m;
 }
 
+/* The path of the embeddings, or of the site's rows. */
+static asc_status along(asc_job *j, const double *alphas, size_t n, double *f, double *g) {
+    return j->site == ASC_SITE_EMBED ? asc_job_path(j, alphas, n, f, g) : asc_site_path(j, alphas, n, f, g);
+}
+
 /* f at both ends of the path. */
 static asc_status ends(asc_job *j) {
     static const double at[2] = {0.0, 1.0};
     double f[2] = {0.0, 0.0};
-    asc_status st = asc_job_path(j, at, 2, f, NULL);
+    asc_status st = along(j, at, 2, f, NULL);
     j->r->baseline_value = f[0];
     j->r->value = f[1];
     return st;
@@ -47,7 +53,7 @@ static asc_status fixed(asc_job *j, asc_rule rule) {
     }
     ASC_TRY(asc_rule_nodes(ctx, rule, n, x, w));
     ASC_TRY(ends(j));
-    if (!j->req->per_token) ASC_TRY(asc_job_path(j, x, n, f, g));
+    if (!j->req->per_token) ASC_TRY(along(j, x, n, f, g));
     /* Captum's trapezoid divides by n instead of n - 1, so its weights add up to (n - 1) / n. */
     double factor =
         j->req->compat_captum && rule == ASC_RULE_RIEMANN_TRAPEZOID ? ((double)n - 1.0) / (double)n : 1.0;
@@ -92,10 +98,10 @@ static asc_status integrand(void *self, const double *alphas, size_t n, double *
     bool endless = j->baseline == ASC_BASELINE_ZERO && asc_model_get_info(j->m).scale_free;
     if (endless && n > 0 && !(alphas[0] > 0.0)) {
         memset(g, 0, dim * sizeof *g);
-        st = asc_job_path(j, alphas, 1, f, NULL);
+        st = along(j, alphas, 1, f, NULL);
         at = 1;
     }
-    return st != ASC_OK || at == n ? st : asc_job_path(j, alphas + at, n - at, f + at, g + at * dim);
+    return st != ASC_OK || at == n ? st : along(j, alphas + at, n - at, f + at, g + at * dim);
 }
 
 static asc_status adaptive(asc_job *j) {
@@ -103,7 +109,8 @@ static asc_status adaptive(asc_job *j) {
     asc_result *r = j->r;
     asc_way way;
     asc_adaptive_result a = {0};
-    asc_status st = asc_job_batch(j, ASC_PASS_PATH, r->n_prompt, 64, &way);
+    const asc_pass_kind kind = j->site == ASC_SITE_EMBED ? ASC_PASS_PATH : ASC_PASS_SITE;
+    asc_status st = asc_job_batch(j, kind, r->n_prompt, 64, &way);
     if (st != ASC_OK) return st;
     asc_adaptive_options o = {.tolerance = tolerance_of(j),
                               .max_evaluations =
@@ -116,7 +123,7 @@ static asc_status adaptive(asc_job *j) {
                               .batch = way.batch};
     if (j->estimate != NULL) { /* at most so many; how many tells only the run */
         double unused;
-        return asc_job_path(j, NULL, o.max_evaluations, NULL, &unused);
+        return along(j, NULL, o.max_evaluations, NULL, &unused);
     }
     st = asc_adaptive_integrate(ctx, integrand, j, r->n_prompt, &o, r->scores, r->score_errors, &a);
     if (st != ASC_OK) return st;
@@ -236,7 +243,7 @@ static void price_rows(const asc_task *t, double *n_forward, double *n_gradient)
 const asc_method asc_method_integrated_gradients = {
     .info =
         {.name = "integrated-gradients",
-         .captum = "IntegratedGradients (on embeddings: LayerIntegratedGradients)",
+         .captum = "IntegratedGradients (at a site, on embeddings: LayerIntegratedGradients)",
          .doc = "the gradient integrated from a baseline to the input, by default refined until its error is "
                 "known and small",
          .formula = "score_t = integral over alpha in [0,1] of sum_d (x_td - x'_td) d f(x' + alpha (x - x')) "
@@ -246,9 +253,9 @@ const asc_method asc_method_integrated_gradients = {
                    "invariance",
          .cost =
              "fixed rules: steps forward and backward passes and 2 forward; adaptive: up to max-evaluations",
-         .options =
-             "features, baseline (eos, pad, zero, mean, token:ID), rule, steps, tolerance, max-evaluations, "
-             "max-seconds, output, compat; nets: baselines, at, no-multiply",
+         .options = "features, site, baseline (eos, pad, zero, mean, token:ID), rule, steps, tolerance, "
+                    "max-evaluations, "
+                    "max-seconds, output, compat; nets: baselines, at, no-multiply",
          .differences =
              "adaptive by default; weights of every rule add up to 1 (Captum's trapezoid: (n-1)/n, "
              "--compat captum)"},

@@ -81,9 +81,9 @@ const asc_method asc_method_lrp = {
                   "Relevance Propagation, 2015",
          .axioms = "conservation up to what biases and epsilon absorb (printed for each site)",
          .cost = "1 forward and 1 backward pass; more for rules that change weights",
-         .options =
-             "features, layers, output, per-token (logit); nets: rules (by site, op, layer), at, fallback, "
-             "compat-captum",
+         .options = "features, layers, output, per-token (logit); nets: rules (of sites, ops, layers), at, "
+                    "fallback, "
+                    "compat-captum",
          .differences =
              "a rule for every op; additions share relevance by size; rules belong to the call; delta "
              "is the value minus the sum, as in Captum. Prompts: AttnLRP (Achtibat et al. 2024), of the "

@@ -58,15 +58,20 @@ typedef struct asc_job {
     int64_t site_layer;
     int64_t site_first, site_columns; /* of the site's columns, those that scores are made of; 0 = all */
     struct {
-        bool on; /* an inner value is explained (neuron.h), not an answer */
+        bool on;      /* an inner value is explained (neuron.h), not an answer */
+        bool through; /* an answer is, as far as it goes through that value; the job's site is the value's */
         asc_decoder_site site;
         int64_t layer, index, token;
     } neuron;
     size_t span_start, span_end;   /* target tokens that are explained; both 0: all, or the next token (KL) */
     double max_logit;              /* largest |logit| seen, for the noise model */
     double *whole_p, *whole_log_p; /* the whole prompt's next-token distribution [V]; with ASC_OUTPUT_KL */
-    bool no_sharing;               /* run every prompt from its first token (tests compare both) */
-    size_t most_tokens;            /* of a pass over perturbed prompts; 0: as many as pay */
+    double
+        *site_ends; /* [2,P,W] the site's rows in the prompt and the baseline (site_path.h); NULL = not yet */
+    bool site_priced;   /* a dry run has counted them */
+    bool partial;       /* scores are a part of the change, though the method is complete elsewhere */
+    bool no_sharing;    /* run every prompt from its first token (tests compare both) */
+    size_t most_tokens; /* of a pass over perturbed prompts; 0: as many as pay */
     asc_kv
         *prefix; /* keys and values of tokens that all prompts of a batch begin with, [1,C,G,D] per layer */
     size_t n_prefix;                 /* C; 0 = none */
@@ -117,6 +122,8 @@ typedef struct asc_method {
     /* Evaluations it will need, for pricing: prompts run forwards only, and forwards with a backward pass. */
     void (*price)(const asc_job *j, double *n_forward, double *n_gradient);
     bool per_token; /* fills result.matrix when asked to */
+    /* Rules of prompts where none is named, as they are and with compat_captum; NULL: adaptive. */
+    const char *rule, *captum_rule;
 } asc_method;
 
 #define METHOD(name) extern const asc_method asc_method_##name;

@@ -46,6 +46,7 @@ asc_method_traits asc_method_traits_at(size_t i) {
                                .by_gradient = m->by_gradient,
                                .takes_integers = m->takes_integers,
                                .needs_site = m->needs_site,
+                               .needs_neuron = m->needs_neuron,
                                .stochastic = m->stochastic,
                                .complete = m->complete};
 }

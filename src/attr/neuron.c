@@ -128,7 +128,15 @@ static asc_status find_place(asc_job *j) {
 }
 
 asc_status asc_neuron_find(asc_job *j) {
-    if (j->req->neuron == NULL || j->req->neuron[0] == '\0') return ASC_OK;
+    const bool given = j->req->neuron != NULL && j->req->neuron[0] != '\0';
+    if (j->method->needs_neuron) {
+        j->neuron.through = true;
+        if (given) return find_place(j);
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "%s needs a neuron to look through", j->method->info.name);
+        return asc_hint(j->ctx,
+                        "as blocks.0.mlp.act:17@-1: column 17 of that site at the prompt's last token");
+    }
+    if (!given) return ASC_OK;
     asc_status st = check_request(j);
     if (st == ASC_OK) st = find_place(j);
     if (st != ASC_OK) return st;
@@ -265,21 +273,33 @@ static asc_status copy_text(asc_job *j, const char *text, char **out) {
     return *out != NULL ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
 }
 
-asc_status asc_neuron_target(asc_job *j) {
-    asc_result *r = j->r;
-    char text[160];
-    asc_status st = ASC_OK;
-    const int64_t p = (int64_t)r->n_prompt, asked = j->neuron.token;
+/* Finds the token in the prompt; the neuron's full name. */
+static asc_status place_token(asc_job *j, char text[160]) {
+    const int64_t p = (int64_t)j->r->n_prompt, asked = j->neuron.token;
     j->neuron.token = asked < 0 ? p + asked : asked;
     if (j->neuron.token < 0 || j->neuron.token >= p) {
         ASC_FAIL(j->ctx, ASC_OUT_OF_RANGE, "the neuron's token %lld: the prompt has %lld tokens",
                  (long long)asked, (long long)p);
         return asc_hint(j->ctx, "count from 0, or from the end: -1 is the last token");
     }
-    ASC_TRY(check_places(j));
     const size_t n = strcspn(j->req->neuron, "@");
-    snprintf(text, sizeof text, "%.*s@%lld", n < 120 ? (int)n : 120, j->req->neuron,
-             (long long)j->neuron.token);
+    snprintf(text, 160, "%.*s@%lld", n < 120 ? (int)n : 120, j->req->neuron, (long long)j->neuron.token);
+    return ASC_OK;
+}
+
+asc_status asc_neuron_through(asc_job *j) {
+    char text[160];
+    if (!j->neuron.through) return ASC_OK;
+    asc_status st = place_token(j, text);
+    return st == ASC_OK ? copy_text(j, text, &j->r->through) : st;
+}
+
+asc_status asc_neuron_target(asc_job *j) {
+    asc_result *r = j->r;
+    char text[160];
+    asc_status st = ASC_OK;
+    ASC_TRY(place_token(j, text));
+    ASC_TRY(check_places(j));
     ASC_TRY(copy_text(j, text, &r->target));
     ASC_TRY(copy_text(j, "", &r->versus));
     r->target_len = strlen(r->target);

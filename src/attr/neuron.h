@@ -11,6 +11,8 @@ ASC_MUST_USE asc_status asc_neuron_find(asc_job *j);
 /* Behind the prompt: the token, and how large the values beside it are, for the noise model. Fills the
  * result's neuron and target. */
 ASC_MUST_USE asc_status asc_neuron_target(asc_job *j);
+/* The same of a neuron that is looked through (neuron.through). */
+ASC_MUST_USE asc_status asc_neuron_through(asc_job *j);
 /* Its value in prompts given as embeddings x [B,P,D] -> [B]. `site` sees the values on the way there. */
 asc_tensor *asc_neuron_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *site_self);
 /* Its column in every row of a run of a language model, [B,T]; what comes before run->x is as the run has it.

@@ -1,6 +1,8 @@
 /* neuron_conductance.c - the part of each input in the output's change that flows through one unit. */
 #include "method.h"
 #include "path_integral.h"
+#include "quadrature.h"
+#include "site_path.h"
 #include "task_parts.h"
 #include <math.h>
 #include <string.h>
@@ -106,6 +108,70 @@ static void price_rows(const asc_task *t, double *n_forward, double *n_gradient)
     *n_gradient = 2.0 * (double)asc_task_steps(t);
 }
 
+/* ---- prompts ---- */
+
+/* The sum over n nodes of a rule, by token. */
+static asc_status integral(asc_job *j, asc_rule rule, size_t n, double *sum) {
+    asc_ctx *ctx = j->ctx;
+    const size_t p = j->r->n_prompt;
+    size_t cells;
+    asc_status st = asc_rule_check_steps(ctx, rule, n);
+    if (st != ASC_OK) return st;
+    double *x = asc_calloc(ctx, ASC_MEM_GENERAL, 2 * n, sizeof *x);
+    double *g = asc_mul_size(n, p, &cells) ? asc_calloc(ctx, ASC_MEM_GENERAL, cells, sizeof *g) : NULL;
+    if (x == NULL || g == NULL) {
+        st = ASC_RESOURCE_EXHAUSTED;
+        goto done;
+    }
+    ASC_TRY(asc_rule_nodes(ctx, rule, n, x, x + n));
+    ASC_TRY(asc_site_through(j, x, n, g));
+    /* Captum's trapezoid divides by n instead of n - 1, so its weights add up to (n - 1) / n. */
+    const bool less = j->req->compat_captum && rule == ASC_RULE_RIEMANN_TRAPEZOID;
+    const double factor = less ? ((double)n - 1.0) / (double)n : 1.0;
+    for (size_t t = 0; t < p; t++) {
+        sum[t] = 0.0;
+        for (size_t i = 0; i < n; i++) sum[t] += factor * x[n + i] * g[i * p + t];
+    }
+done:
+    asc_free(ctx, x);
+    asc_free(ctx, g);
+    return st;
+}
+
+/* Gauss-Legendre nodes and half as many: the difference bounds the error of the former while both converge.
+ */
+static asc_status run(asc_job *j) {
+    static const double at[2] = {0.0, 1.0};
+    asc_result *r = j->r;
+    const asc_rule rule = (asc_rule)asc_rule_from_name(r->rule);
+    const bool known = j->req->rule == NULL && !j->req->compat_captum && r->steps > 1;
+    double f[2] = {0.0, 0.0}, largest = 0.0, error = 0.0;
+    asc_status st;
+    ASC_TRY(asc_job_path(j, at, 2, f, NULL));
+    r->baseline_value = f[0];
+    r->value = f[1];
+    ASC_TRY(integral(j, rule, r->steps, r->scores));
+    if (known) ASC_TRY(integral(j, rule, r->steps / 2, r->score_errors));
+    for (size_t t = 0; t < r->n_prompt; t++) largest = fmax(largest, fabs(r->scores[t]));
+    for (size_t t = 0; t < r->n_prompt; t++) {
+        r->score_errors[t] =
+            known ? fabs(r->scores[t] - r->score_errors[t]) + asc_job_gradient_noise(j, largest) : NAN;
+        error = fmax(error, r->score_errors[t]);
+    }
+    r->converged = known && error <= (j->req->tolerance > 0.0 ? j->req->tolerance : 0.02) * largest;
+    if (!known) return asc_job_warn(j, "the error of each score is unknown with a rule that is named");
+    if (!r->converged)
+        return asc_job_warn(j, "not converged: errors up to %.3g of largest score %.3g; more --steps", error,
+                            largest);
+done:
+    return st;
+}
+
+static void price(const asc_job *j, double *n_forward, double *n_gradient) {
+    *n_forward = 2.0;
+    *n_gradient = 2.0 * (double)j->r->steps;
+}
+
 const asc_method asc_method_neuron_conductance = {
     .info =
         {.name = "neuron-conductance",
@@ -116,12 +182,19 @@ const asc_method asc_method_neuron_conductance = {
              "Shrikumar, Su, Kundaje, Computationally Efficient Measures of Internal Neuron Importance, 2018",
          .axioms = "summed over the units of a layer that cuts the net: integrated gradients",
          .cost = "2 x steps forward and backward passes and 2 forward",
-         .options = "neuron, baselines, rule, steps, no-multiply",
+         .options =
+             "features, neuron, baseline (eos, pad, zero, mean, token:ID), rule, steps, tolerance, output; "
+             "nets: baselines, no-multiply",
          .differences =
              "Gauss-Legendre by default; Captum's default, the trapezoid, leaves out 1/n (--compat captum)"},
     .by_gradient = true,
     .needs_baseline = true,
     .needs_neuron = true,
+    .auto_baseline = ASC_BASELINE_EOS,
     .attribute = attribute,
     .price_rows = price_rows,
+    .run = run,
+    .price = price,
+    .rule = "gauss-legendre",
+    .captum_rule = "riemann-trapezoid",
 };

@@ -84,10 +84,17 @@ static asc_status explain_logit(asc_job *j) {
     return ASC_OK;
 }
 
+/* The rule that is named, or the method's own. */
+static int rule_of(const asc_job *j) {
+    const asc_method *me = j->method;
+    const char *own = j->req->compat_captum && me->captum_rule != NULL ? me->captum_rule : me->rule;
+    return asc_rule_from_name(j->req->rule != NULL ? j->req->rule : own != NULL ? own : "adaptive");
+}
+
 asc_status asc_job_options(asc_job *j) {
     const asc_request *q = j->req;
     asc_status st = ASC_OK;
-    int rule = asc_rule_from_name(q->rule != NULL ? q->rule : "adaptive");
+    const int rule = rule_of(j);
     if (rule < 0) {
         ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "unknown rule '%.40s'", q->rule);
         return asc_hint(j->ctx,
@@ -95,6 +102,9 @@ asc_status asc_job_options(asc_job *j) {
                         "riemann-trapezoid");
     }
     bool adaptive = rule == ASC_RULE_ADAPTIVE;
+    if (adaptive && j->method->rule != NULL)
+        return ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "%s: no fixed rule is called '%.40s'",
+                        j->method->info.name, q->rule);
     const struct {
         const char *name;
         bool given, read_by_rule;

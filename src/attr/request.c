@@ -67,10 +67,25 @@ static asc_status find_site(asc_job *j) {
     j->site = ASC_SITE_EMBED;
     j->site_layer = -1;
     const char *s = j->req->site;
-    if (s == NULL || s[0] == '\0') return ASC_OK;
-    if (!j->method->by_gradient || j->method->needs_baseline) {
+    const bool given = s != NULL && s[0] != '\0';
+    if (j->neuron.through && !given) { /* what flows through the neuron is read there */
+        j->site = j->neuron.site;
+        j->site_layer = j->neuron.layer;
+        return ASC_OK;
+    }
+    if (!given && j->method->needs_site) {
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "%s needs a site", j->method->info.name);
+        return asc_hint(j->ctx, "as blocks.0.mlp.act or blocks.0.out (ascribe inspect lists them)");
+    }
+    if (!given) return ASC_OK;
+    if (!asc_job_reads(j->method, "site")) {
         ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s cannot attribute to a site", j->method->info.name);
-        return asc_hint(j->ctx, "saliency and input-x-gradient can");
+        return asc_hint(j->ctx, "saliency, input-x-gradient, integrated-gradients and conductance can");
+    }
+    if (j->method->needs_baseline && j->req->per_token) {
+        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s at a site has no scores of each answer token",
+                 j->method->info.name);
+        return asc_hint(j->ctx, "input-x-gradient has; or leave the site out");
     }
     const char *head = strstr(s, ":head=");
     asc_view name = head != NULL ? asc_view_make(s, (size_t)(head - s)) : asc_view_of(s);
@@ -94,7 +109,8 @@ static asc_status find_site(asc_job *j) {
         asc_status st = choose_head(j, head + strlen(":head="));
         if (st != ASC_OK) return st;
     }
-    return asc_neuron_check_site(j);
+    j->r->site = asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_of(s));
+    return j->r->site != NULL ? asc_neuron_check_site(j) : ASC_RESOURCE_EXHAUSTED;
 }
 
 static asc_status set_baseline_text(asc_job *j) {
@@ -218,6 +234,7 @@ asc_status asc_job_init(asc_job *j, asc_model *m, const asc_request *req) {
     ASC_TRY(choose_baseline(j)); /* cheap mistakes first: before anything is computed */
     ASC_TRY(asc_job_prompt(j));
     ASC_TRY(asc_job_targets(j));
+    ASC_TRY(asc_neuron_through(j));
     ASC_TRY(asc_job_span(j));
     ASC_TRY(find_site(j));
 done:
@@ -226,6 +243,7 @@ done:
 
 void asc_job_deinit(asc_job *j) {
     asc_free(j->ctx, j->groups);
+    asc_free(j->ctx, j->site_ends);
     asc_free(j->ctx, j->group_message);
     asc_free(j->ctx, j->active);
     asc_free(j->ctx, j->other);

@@ -11,7 +11,8 @@ void asc_result_destroy(asc_ctx *ctx, asc_result *r) {
         r->token_end,     r->target,       r->versus,     r->target_ids,   r->versus_ids,   r->scores,
         r->score_errors,  r->features,     r->model_path, r->architecture, r->precision_at, r->label,
         r->versus_label,  r->second,       r->similar_to, r->inner,        r->inner_scores, r->matrix,
-        r->matrix_errors, r->token_values, r->parts,      r->adapters,   r->neuron_site};
+        r->matrix_errors, r->token_values, r->parts,      r->adapters,     r->neuron_site,  r->site,
+        r->through};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) asc_free(ctx, owned[i]);
     asc_free(ctx, r);
 }

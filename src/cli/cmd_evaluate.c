@@ -24,10 +24,12 @@ static int read_methods(cli *c, evaluation *e) {
             if (rc != EXIT_DONE) return rc;
         }
         n = (size_t)k;
-    } else { /* patching needs a second prompt; exact Shapley values need 2^n prompts, sampling gets there */
+    } else { /* patching needs a second prompt, conductance a site or a neuron; exact Shapley values need 2^n
+                prompts, sampling gets there */
         for (size_t i = 0; asc_method_at(i) != NULL && n + 1 < MOST_METHODS; i++) {
             const char *name = asc_method_at(i)->name;
-            if (asc_method_traits_at(i).prompts && strstr(name, "patching") == NULL &&
+            const asc_method_traits t = asc_method_traits_at(i);
+            if (t.prompts && !t.needs_site && !t.needs_neuron && strstr(name, "patching") == NULL &&
                 strcmp(name, "shapley-values") != 0)
                 e->names[n++] = name;
         }

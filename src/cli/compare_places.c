@@ -120,6 +120,10 @@ static int make_rows(const cli *c, suite *s) {
         const char *name = asc_method_at(i)->name;
         int wanted = c->value[OPT_METHOD] != NULL ? asc_method_find(c->value[OPT_METHOD]) : (int)i;
         if (!(prompts ? traits.prompts : traits.nets) || wanted != (int)i) continue;
+        if (prompts && c->value[OPT_METHOD] == NULL &&
+            ((traits.needs_site && !cli_has(c, OPT_SITE)) ||
+             (traits.needs_neuron && !cli_has(c, OPT_NEURON))))
+            continue;
         for (int site = 0; site < (cli_is_builtin(c->operand[0]) ? 2 : 1); site++) {
             if (s->n_rows < MOST_ROWS) s->rows[s->n_rows++] = (row){.method = name, .at_site = site == 1};
         }

@@ -88,7 +88,9 @@ int cli_explain_request(cli *c, cli_explain_args *j) {
                        .dry_run = cli_has(c, OPT_DRY_RUN),
                        .want_sha256 = cli_has(c, OPT_JSON) || cli_has(c, OPT_HTML)};
     if (cli_has(c, OPT_FEATURES)) q->features = (asc_features)asc_features_from_name(c->value[OPT_FEATURES]);
-    if (cli_has(c, OPT_NEURON) && cli_has(c, OPT_OUTPUT))
+    const int method = q->method != NULL ? asc_method_find(q->method) : -1;
+    const bool through = method >= 0 && asc_method_traits_at((size_t)method).needs_neuron;
+    if (cli_has(c, OPT_NEURON) && cli_has(c, OPT_OUTPUT) && !through)
         return cli_usage("give one of --neuron and --output: a neuron's value is explained as it is");
     if (cli_has(c, OPT_OUTPUT)) q->output = (asc_output)asc_output_from_name(c->value[OPT_OUTPUT]);
     if (rc == EXIT_DONE) rc = cli_baseline(c, OPT_BASELINE, &q->baseline, &q->baseline_token);

@@ -130,6 +130,23 @@ void asc_report_meaning(asc_text *t, const asc_result *r) {
         bool removed = strncmp(r->baseline, "remove", 6) == 0;
         asc_text_addf(t, "A score is how far %s falls when that %s is %s%s%s; negative: it rises.", what,
                       word, removed ? "left out" : "replaced by the baseline token", gap, unit);
+    } else if (strcmp(r->method, "integrated-gradients") == 0 && r->site != NULL) {
+        asc_text_addf(t,
+                      "A score is the share of the change of %s, as the values of %.60s go from those at the "
+                      "baseline to those at the %s, that falls to that %s's%s%s; together they make up the "
+                      "whole change.",
+                      what, r->site, asc_input_word(r), word, gap, unit);
+    } else if (strcmp(r->method, "conductance") == 0 && r->site != NULL) {
+        asc_text_addf(
+            t,
+            "A score is how much of the change of %s, from the baseline to the %s, flows through the "
+            "values of %.60s at that %s%s%s.",
+            what, asc_input_word(r), r->site, word, gap, unit);
+    } else if (r->through != NULL) {
+        asc_text_addf(t,
+                      "A score is the part of the change of %s, from the baseline to the %s, that this %s "
+                      "brings about through unit %.80s%s%s.",
+                      what, asc_input_word(r), word, r->through, gap, unit);
     } else if (strcmp(r->method, "integrated-gradients") == 0) {
         asc_text_addf(
             t,
