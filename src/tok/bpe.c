@@ -83,7 +83,7 @@ done:
 asc_status asc_bpe_encode(asc_ctx *ctx, const asc_tokenizer *tk, asc_view text, asc_span part,
                           asc_merge_scratch *s, asc_token_list *list) {
     asc_status st = ASC_OK;
-    asc_scan scan = {text.ptr, part.end, 0};
+    asc_scan scan = {.text = text.ptr, .end = part.end};
     asc_cuts cuts = {.ctx = ctx};
     if (tk->pre->next == NULL) {
         ASC_TRY(asc_pretok_cut(ctx, &tk->patterns, text, part, &cuts));

@@ -4,6 +4,7 @@
  *   llama-bpe  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|
  *              \s*[\r\n]+|\s+(?!\S)|\s+
  *   qwen2      the same with \p{N} instead of \p{N}{1,3}
+ *   jais-2     as llama-bpe, but white space in pieces of 512, 256, ... 8, 4, 2 or 1: see jais2_spaces
  * (GPT-2, Llama 3 and Qwen2 as published in their tokenizer files.) Who uses which: pretok_table.c. */
 #include "pretok.h"
 #include "unicode.h"
@@ -16,9 +17,10 @@ typedef struct look {
 } look;
 
 /* The character at pos; at the end of the scan a character of no length that nothing wants. */
-static look at(const asc_scan *s, size_t pos) {
+static look at(asc_scan *s, size_t pos) {
     if (pos >= s->end) return (look){0, ASC_CHAR_SPACE, pos};
     look c;
+    s->n_looks++;
     c.end = pos + asc_utf8_decode(s->text + pos, s->end - pos, &c.cp, NULL);
     c.cls = asc_char_classify(c.cp);
     return c;
@@ -27,7 +29,7 @@ static look at(const asc_scan *s, size_t pos) {
 static bool is_newline(look c) { return c.cp == '\r' || c.cp == '\n'; }
 
 /* End of the run of this class from pos on, at most `most` characters. */
-static size_t run(const asc_scan *s, size_t pos, asc_char_class cls, size_t most) {
+static size_t run(asc_scan *s, size_t pos, asc_char_class cls, size_t most) {
     for (; pos < s->end && most > 0; most--) {
         look c = at(s, pos);
         if (c.cls != cls) break;
@@ -37,7 +39,7 @@ static size_t run(const asc_scan *s, size_t pos, asc_char_class cls, size_t most
 }
 
 /* One of 's 't 're 've 'm 'll 'd at pos: its end, else pos. With any_case also U+017F, which folds to s. */
-static size_t contraction(const asc_scan *s, size_t pos, bool any_case) {
+static size_t contraction(asc_scan *s, size_t pos, bool any_case) {
     if (s->text[pos] != '\'') return pos;
     look a = at(s, pos + 1);
     uint32_t x = a.cp;
@@ -55,7 +57,7 @@ static size_t contraction(const asc_scan *s, size_t pos, bool any_case) {
 
 /* \s+(?!\S)|\s+ : white space up to the last character before a visible one, or all of it when it is one
  * character or nothing visible follows. */
-static size_t spaces(const asc_scan *s, size_t pos) {
+static size_t spaces(asc_scan *s, size_t pos) {
     size_t last = pos, end = pos;
     while (end < s->end) {
         look c = at(s, end);
@@ -91,12 +93,14 @@ size_t asc_scan_smollm(asc_scan *s, size_t pos) {
         }
         s->run_end = e;
     }
-    asc_scan part = {s->text, s->run_end, 0};
-    return asc_scan_gpt2(&part, pos);
+    asc_scan part = {.text = s->text, .end = s->run_end};
+    size_t e = asc_scan_gpt2(&part, pos);
+    s->n_looks += part.n_looks;
+    return e;
 }
 
 /* \s*[\r\n]+ : to behind the last line break of the white space at pos, else pos. */
-static size_t through_newlines(const asc_scan *s, size_t pos) {
+static size_t through_newlines(asc_scan *s, size_t pos) {
     size_t found = pos;
     for (size_t e = pos; e < s->end;) {
         look c = at(s, e);
@@ -107,7 +111,38 @@ static size_t through_newlines(const asc_scan *s, size_t pos) {
     return found;
 }
 
-static size_t llama3_like(asc_scan *s, size_t pos, size_t most_digits) {
+/* \s{512}(?!\S)|\s{256}(?!\S)|...|\s{4}(?!\S)|\s{1,2}(?!\S)|\s : the most of these that do not end before a
+ * visible character. */
+static size_t jais2_spaces(asc_scan *s, size_t pos) {
+    size_t ends[513], n = 0; /* ends[k]: behind k characters of white space; ends[n] is the last known */
+    bool more = false;       /* white space goes on behind them */
+    ends[0] = pos;
+    while (n < 512 && ends[n] < s->end) {
+        look c = at(s, ends[n]);
+        if (c.cls != ASC_CHAR_SPACE) break;
+        ends[++n] = c.end;
+    }
+    if (n > 0) more = ends[n] == s->end || at(s, ends[n]).cls == ASC_CHAR_SPACE;
+    const size_t most = more ? n : n > 0 ? n - 1 : 0; /* so many are not before a visible one */
+    for (size_t k = 512; k >= 4; k /= 2)
+        if (k <= most) return ends[k];
+    return most >= 2 ? ends[2] : n > 0 ? ends[1] : pos;
+}
+
+/* through_newlines, which looks at each character of a long white space once. */
+static size_t through_newlines_once(asc_scan *s, size_t pos) {
+    if (pos >= s->run_end) {
+        s->run_line = s->run_end = pos;
+        for (look c; s->run_end < s->end; s->run_end = c.end) {
+            c = at(s, s->run_end);
+            if (c.cls != ASC_CHAR_SPACE) break;
+            if (is_newline(c)) s->run_line = c.end;
+        }
+    }
+    return s->run_line > pos ? s->run_line : pos;
+}
+
+static size_t llama3_like(asc_scan *s, size_t pos, size_t most_digits, bool jais2) {
     size_t e = contraction(s, pos, true);
     if (e > pos) return e;
     look c = at(s, pos), d = at(s, c.end);
@@ -120,9 +155,14 @@ static size_t llama3_like(asc_scan *s, size_t pos, size_t most_digits) {
         while (e < s->end && is_newline(at(s, e))) e++;
         return e;
     }
+    if (jais2) {
+        e = through_newlines_once(s, pos);
+        return e > pos ? e : jais2_spaces(s, pos);
+    }
     e = through_newlines(s, pos);
     return e > pos ? e : spaces(s, pos);
 }
 
-size_t asc_scan_llama3(asc_scan *s, size_t pos) { return llama3_like(s, pos, 3); }
-size_t asc_scan_qwen2(asc_scan *s, size_t pos) { return llama3_like(s, pos, 1); }
+size_t asc_scan_llama3(asc_scan *s, size_t pos) { return llama3_like(s, pos, 3, false); }
+size_t asc_scan_qwen2(asc_scan *s, size_t pos) { return llama3_like(s, pos, 1, false); }
+size_t asc_scan_jais2(asc_scan *s, size_t pos) { return llama3_like(s, pos, 3, true); }

@@ -9,8 +9,10 @@
 
 typedef struct asc_scan {
     const char *text;
-    size_t end;     /* look-ahead stops here, as at the end of a text */
-    size_t run_end; /* private to a scanner: how far it has looked; start with 0 */
+    size_t end;      /* look-ahead stops here, as at the end of a text */
+    size_t run_end;  /* private to a scanner: how far it has looked; start with 0 */
+    size_t run_line; /* the same: behind the last line break in the white space up to there */
+    size_t n_looks;  /* characters that were looked at, over and over those that were so again */
 } asc_scan;
 
 enum { ASC_PRETOK_PATTERNS = 6 };
@@ -34,6 +36,7 @@ size_t asc_scan_gpt2(asc_scan *s, size_t pos);
 size_t asc_scan_smollm(asc_scan *s, size_t pos);
 size_t asc_scan_llama3(asc_scan *s, size_t pos);
 size_t asc_scan_qwen2(asc_scan *s, size_t pos);
+size_t asc_scan_jais2(asc_scan *s, size_t pos);
 
 /* The patterns of a pre-tokenizer, compiled. */
 typedef struct asc_pretok_patterns {

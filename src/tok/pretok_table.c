@@ -33,9 +33,6 @@
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
 #define DEEPSEEK3 DEEPSEEK3_WORDS " ?[\\p{P}\\p{S}]+[\\r\\n]*|" LINES SPACES
 #define SPARK DEEPSEEK3_WORDS " ?[\\p{P}\\p{S}]+|[\\r\\n]|" SPACES
-#define JAIS2_SPACES                                                                                         \
-    "\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|\\s{16}(?!\\S)|"          \
-    "\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s"
 #define BLOOM " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{FF0C}\\x{3001}\\x{0964}\\x{06D4}\\x{060C})]+"
 
 static const asc_pretok table[] = {
@@ -91,11 +88,7 @@ static const asc_pretok table[] = {
      {"\\p{N}{1,3}", CONTRACTION "|" LEAD "\\p{L}+|\\p{N}+|" OTHERS "[\\r\\n]*|" LINES SPACES},
      true,
      false},
-    {"jais-2",
-     NULL,
-     {CONTRACTION "|" LEAD "\\p{L}+|\\p{N}{1,3}|" OTHERS "[\\r\\n]*|" LINES JAIS2_SPACES},
-     false,
-     false},
+    {"jais-2", asc_scan_jais2, {0}, false, false},
     /* as qwen2 */
     {"stablelm2", asc_scan_qwen2, {0}, false, false},
     {"hunyuan", asc_scan_qwen2, {0}, false, false},

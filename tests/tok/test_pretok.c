@@ -9,7 +9,7 @@ static size_t cut(asc_ctx *ctx, const asc_pretok *pre, const asc_pretok_patterns
                   size_t *ends, size_t most) {
     size_t n = 0;
     if (pre->next != NULL) {
-        asc_scan scan = {text.ptr, text.len, 0};
+        asc_scan scan = {.text = text.ptr, .end = text.len};
         for (size_t pos = 0; pos < text.len && n < most;) ends[n++] = pos = pre->next(&scan, pos);
         return n;
     }
@@ -84,8 +84,73 @@ static void all_names_on_any_bytes(void **state) {
     test_ctx_end(ctx);
 }
 
+/* A scanner against the pattern that it stands for, run by Oniguruma. */
+static void jais2_as_its_pattern(void **state) {
+    static const char pattern[] =
+        "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
+        "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
+        "\\s*[\\r\\n]+|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|"
+        "\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s";
+    static const char *const parts[] = {" ", " ", " ", "  ", "\n", "\t", "\r\n", "\xE3\x80\x80",
+                                        "a", "B", "1", ".",  "'s"};
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    const asc_pretok *pre = asc_pretok_find(asc_view_of("jais-2"));
+    asc_pretok_patterns none = {0}, p = {.n = 1};
+    static size_t ends[4096], want[4096];
+    static char text[8192];
+    asc_cuts cuts = {.ctx = ctx};
+    uint32_t seed = 1;
+    (void)state;
+    assert_ok(ctx, asc_pattern_create(ctx, asc_view_of(pattern), true, &p.v[0]));
+    for (int round = 0; round < 3000; round++) {
+        size_t len = 0, n_parts = 1 + (size_t)round % 60, n_want = 0;
+        for (size_t i = 0; i < n_parts; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            const char *part = parts[(seed >> 8) % (sizeof parts / sizeof *parts)];
+            const size_t times =
+                round % 7 == 0 && part[0] == ' ' ? (seed >> 20) % 700 : 1; /* long white space */
+            for (size_t k = 0; k < times && len + 8 < sizeof text; k++) {
+                memcpy(text + len, part, strlen(part));
+                len += strlen(part);
+            }
+        }
+        if (len == 0) continue;
+        size_t n = cut(ctx, pre, &none, (asc_view){text, len}, ends, 4096);
+        assert_ok(ctx, asc_pattern_cut(ctx, p.v[0], (asc_view){text, len}, &cuts));
+        for (size_t i = 0; i < cuts.n; i++)
+            if (cuts.v[i].end > cuts.v[i].start) want[n_want++] = cuts.v[i].end;
+        if (n != n_want || memcmp(ends, want, n * sizeof *ends) != 0)
+            fail_msg("round %d: other cuts of '%.*s'", round, (int)len, text);
+    }
+    asc_free(ctx, cuts.v);
+    asc_pretok_patterns_deinit(ctx, &p);
+    test_ctx_end(ctx);
+}
+
+/* Long white space is looked at a few times at most, however long: counted, not timed. */
+static void steps(void **state) {
+    static const char *const names[] = {"smollm", "gpt-2", "llama-bpe", "qwen2", "jais-2"};
+    static const char *const units[] = {" ", "\n", "\t ", " \n", "a", "1", ".", " a"};
+    enum { LEN = 200000, MOST = 8 };
+    char *text = malloc(LEN);
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+            const size_t unit = strlen(units[u]);
+            for (size_t b = 0; b + 1 < LEN; b++) text[b] = units[u][b % unit];
+            text[LEN - 1] = 'x';
+            asc_scan scan = {.text = text, .end = LEN};
+            for (size_t pos = 0; pos < LEN;) pos = asc_pretok_find(asc_view_of(names[i]))->next(&scan, pos);
+            if (scan.n_looks > (size_t)MOST * LEN)
+                fail_msg("%s, '%s': %zu characters looked at of %d", names[i], units[u], scan.n_looks, LEN);
+        }
+    }
+    free(text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(against_tokenizers),
-                                       cmocka_unit_test(all_names_on_any_bytes)};
+                                       cmocka_unit_test(all_names_on_any_bytes),
+                                       cmocka_unit_test(jais2_as_its_pattern), cmocka_unit_test(steps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
