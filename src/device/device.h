@@ -12,6 +12,8 @@ typedef struct asc_run_args {
     const void *code; /* what prepare made of program and plan; NULL = nothing */
     void *const *data;
     void *scratch; /* plan->scratch_bytes, 64-byte aligned */
+    bool folded;   /* constants (asc_node.constant) have run, and what other nodes read of them is in data[]:
+                      they   are left out */
 } asc_run_args;
 
 typedef struct asc_device {

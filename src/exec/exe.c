@@ -126,6 +126,7 @@ static asc_status make(asc_ctx *ctx, asc_program *take, bool recorded, uint64_t 
     if (recorded) ASC_TRY(optimise(ctx, e, off));
     ASC_TRY(plan(ctx, e));
     ASC_TRY(list(ctx, e));
+    ASC_TRY(asc_fold_init(ctx, &e->program, &e->plan, &e->fold));
     e->bytes = ctx->mem.live_total - live;
     e->compile_ns = asc_now_ns() - t0;
     asc_prof_end(ctx, (asc_prof_mark){.ns = t0}, ASC_PROF_COMPILE, "program", NULL);
@@ -148,6 +149,7 @@ void asc_exe_destroy(asc_ctx *ctx, asc_exe *e) {
     if (e == NULL) return;
     const asc_device *dev = asc_exec_device(ctx);
     if (e->code != NULL && dev->discard != NULL) dev->discard(ctx, asc_exec_device_state(ctx), e->code);
+    asc_fold_deinit(ctx, &e->fold);
     asc_program_deinit(&e->program);
     asc_free(ctx, e);
 }
@@ -179,6 +181,9 @@ asc_status asc_exe_begin(asc_ctx *ctx, asc_exe *e) {
     const asc_slot *slots = e->plan.slots;
     for (size_t i = 0; i < e->program.n_nodes; i++) {
         if (slots[i].place == ASC_PLACE_ARENA) e->data[i] = (char *)rt->arena + slots[i].offset;
+    }
+    asc_fold_place(&e->fold, e->data);
+    for (size_t i = 0; i < e->program.n_nodes; i++) {
         if (follows(&slots[i]) && slots[slots[i].root].place == ASC_PLACE_ARENA)
             e->data[i] = (char *)e->data[slots[i].root] + slots[i].offset;
     }
@@ -205,6 +210,7 @@ asc_status asc_exe_run(asc_ctx *ctx, asc_exe *e, asc_cut_reason why) {
     }
     asc_run_args a = {
         .program = &e->program, .plan = &e->plan, .code = e->code, .data = e->data, .scratch = rt->scratch};
+    a.folded = asc_fold_ready(&e->fold, &e->program);
     asc_prof_plan(ctx, &e->program, &e->plan);
     asc_prof_mark m = asc_prof_run_begin(ctx);
     uint64_t t0 = asc_now_ns();
@@ -212,6 +218,8 @@ asc_status asc_exe_run(asc_ctx *ctx, asc_exe *e, asc_cut_reason why) {
     asc_status st =
         rt->debug < ASC_DEBUG_TRAP ? rt->device->run(ctx, rt->device_state, &a) : asc_debug_run(ctx, &a);
     rt->in_cut = false;
+    /* steps of the debugger have storage of their own */
+    e->fold.filled = a.folded || (st == ASC_OK && e->fold.block != NULL && rt->debug < ASC_DEBUG_TRAP);
     asc_prof_run_end(ctx, m);
     count(rt, e, why, asc_now_ns() - t0);
     return st;

@@ -8,7 +8,7 @@
 #ifndef ASC_EXE_H
 #define ASC_EXE_H
 
-#include "runtime.h"
+#include "exe_fold.h"
 
 /* A run-time scalar: attribute f[slot] of node `node` comes from node `from` of the recorded program. */
 typedef struct asc_exe_scalar {
@@ -38,6 +38,7 @@ typedef struct asc_exe {
     size_t n_scalars;
     asc_exe_alias *aliases;
     size_t n_aliases;
+    asc_fold fold;
     size_t bytes; /* everything above, the device's code included */
     uint64_t compile_ns;
 } asc_exe;

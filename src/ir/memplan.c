@@ -178,15 +178,15 @@ static bool read_by_rows(const asc_program *p, const asc_slot *slots, const step
 }
 
 /* An input that node k may overwrite: same shape, so that each element is read where it is written; the only
- * value in its storage; read for the last time here. -1 = none. */
+ * value in its storage; read for the last time here; no constant, which later runs may want. -1 = none. */
 static int overwritable(const asc_program *p, const asc_slot *slots, const step *steps, size_t k) {
     const asc_node *n = &p->nodes[k];
     for (int i = 0; i < n->n_in; i++) {
         const asc_node *in = &p->nodes[n->in[i]];
         const asc_slot *s = &slots[n->in[i]], *root = &slots[s->root];
-        bool fits = root->place == ASC_PLACE_ARENA && root->last_use == steps[k].end &&
-                    steps[s->root].read_at == (int32_t)k && s->bytes == root->bytes &&
-                    slots[k].bytes == root->bytes && in->dtype == n->dtype &&
+        bool fits = root->place == ASC_PLACE_ARENA && !p->nodes[s->root].constant &&
+                    root->last_use == steps[k].end && steps[s->root].read_at == (int32_t)k &&
+                    s->bytes == root->bytes && slots[k].bytes == root->bytes && in->dtype == n->dtype &&
                     asc_shape_eq(&in->shape, &n->shape);
         for (int j = 0; j < n->n_in && fits; j++)
             fits = n->in[j] == n->in[i] || slots[n->in[j]].root != s->root;

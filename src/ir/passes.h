@@ -6,10 +6,11 @@
  * ASC_ATTR_SCALAR attributes (they change from run to run) and keep asc_node.origin, level and label. Inputs
  * keep their number and order; outputs stay distinct nodes that are no inputs.
  *
- * fold-constants only marks (asc_node.constant): what depends on no input has the same value in every run of
- * this program until one of its run-time scalars changes. An executor may run the marked nodes once, keep the
- * values that others read (everything marked is small and no output), and leave them out of later runs; when
- * a scalar of a marked node changes, it runs them again. Executors that ignore the mark are right too. */
+ * fold-constants marks (asc_node.constant) what depends on no input: it has the same value in every run of
+ * this program until one of its run-time scalars changes. Executables run the marked nodes in their first
+ * run, keep the values that others read (everything marked is small and no output), and leave them out of
+ * later runs; when a scalar of a marked node changes, they run again (src/exec/exe_fold.h). Executors that
+ * ignore the mark are right too. */
 #ifndef ASC_PASSES_H
 #define ASC_PASSES_H
 

@@ -160,6 +160,14 @@ static void constants(void **state) {
         {"too large to keep",
          "%0 = full f32 [1024,1024] {shape=[1024,1024] value=0}\n%1 = exp f32 [1024,1024] %0\nreturn %1\n",
          NULL},
+        {"five megabytes together: what comes after four runs each time",
+         "%0 = full f32 [256,1024] {shape=[256,1024] value=1}\n%1 = exp f32 [256,1024] %0\n"
+         "%2 = tanh f32 [256,1024] %1\n%3 = neg f32 [256,1024] %2\n%4 = exp f32 [256,1024] %3\n"
+         "%5 = exp f32 [256,1024] %4\nreturn %5\n",
+         "%0 = full f32 [256,1024] {shape=[256,1024] value=1} runs=once\n"
+         "%1 = exp f32 [256,1024] %0 runs=once\n%2 = tanh f32 [256,1024] %1 runs=once\n"
+         "%3 = neg f32 [256,1024] %2 runs=once\n%4 = exp f32 [256,1024] %3\n"
+         "%5 = exp f32 [256,1024] %4\nreturn %5\n"},
         {"draws change",
          "%0 = random f32 [3] {shape=[3] kind=0 seed_low=1 seed_high=0 stream=0}\n%1 = exp f32 [3] %0\n"
          "%2 = exp f32 [3] %1\nreturn %2\n",

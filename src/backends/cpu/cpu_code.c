@@ -19,6 +19,7 @@ static void make_unit(const asc_ctx *ctx, const asc_kernel_index *index, const a
     u->run = kernel != NULL ? kernel->run : asc_cpu_fallback_run;
     u->n_threads = asc_cpu_threads_for(&u->call, ctx->n_threads);
     u->node = (int32_t)i;
+    u->constant = node->constant;
     for (int k = 0; k < node->n_in; k++) u->in[k] = node->in[k];
 }
 
@@ -75,7 +76,7 @@ static void share_left(const asc_ctx *ctx, const asc_program *p, asc_cpu_code *c
         if (u->run == NULL) continue;
         const int its =
             u->kernel != NULL && u->kernel->left_form != NULL ? u->kernel->left_form(&u->call) : 0;
-        if (its != 0) {
+        if (its != 0 && !u->constant) { /* a constant is not always run */
             asc_matmul_shape s;
             const int32_t node = without_reshapes(p, u->in[0]);
             asc_matmul_shape_of(&u->call, &s);
@@ -176,6 +177,7 @@ asc_status asc_cpu_code_run(asc_ctx *ctx, const asc_cpu_state *state, const asc_
         return ASC_FAIL(ctx, ASC_INTERNAL, "prepared code belongs to another program");
     uint64_t t = ctx->prof != NULL ? asc_now_ns() : 0;
     for (const asc_cpu_unit *u = code->units, *end = u + code->n_units; u < end; u++) {
+        if (u->constant && a->folded) continue;
         asc_status st = asc_poll_cancel(ctx);
         if (st != ASC_OK) return st;
         run_unit(u, a, state->tiles);

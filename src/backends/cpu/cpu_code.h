@@ -18,6 +18,7 @@ typedef struct asc_cpu_unit {
     int32_t in[ASC_MAX_IN];   /* nodes whose arrays it reads */
     asc_fused *fused;         /* the region's steps; NULL = one node */
     const asc_kernel *kernel; /* that run is of; NULL = the fallback */
+    bool constant;            /* left out once folded */
     bool left_ready; /* the product before has left its cut rows in scratch, and they are this one's */
     asc_prof_unit prof;
 } asc_cpu_unit;

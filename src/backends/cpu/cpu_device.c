@@ -119,7 +119,7 @@ static asc_status run(asc_ctx *ctx, void *state, const asc_run_args *a) {
     for (size_t i = 0; i < a->program->n_nodes; i++) {
         const asc_node *node = &a->program->nodes[i];
         if (node->op == NULL || a->plan->slots[i].place == ASC_PLACE_ALIAS) continue;
-        if (asc_shape_elems(&node->shape) == 0) continue;
+        if (asc_shape_elems(&node->shape) == 0 || (node->constant && a->folded)) continue;
         asc_status st = asc_poll_cancel(ctx);
         if (st != ASC_OK) return st;
         const asc_cpu_state *s = state;

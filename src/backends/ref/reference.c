@@ -77,7 +77,8 @@ static asc_status ref_run(asc_ctx *ctx, void *state, const asc_run_args *a) {
     (void)state;
     for (size_t k = 0; k < p->n_nodes; k++) {
         const asc_node *n = &p->nodes[k];
-        if (n->op == NULL || a->plan->slots[k].place == ASC_PLACE_ALIAS || asc_shape_elems(&n->shape) == 0)
+        if (n->op == NULL || a->plan->slots[k].place == ASC_PLACE_ALIAS || asc_shape_elems(&n->shape) == 0 ||
+            (n->constant && a->folded))
             continue;
         asc_status st = asc_poll_cancel(ctx);
         if (st != ASC_OK) return st;
