@@ -4,8 +4,8 @@
 
 enum { ALIGN = 64 };
 
-/* Constants whose storage a node reads that is run each time: the root's, of which that one may be a view. The
- * plan lets nothing overwrite a constant. */
+/* Constants whose storage a node reads that is run each time: the root's, of which that one may be a view.
+ * The plan lets nothing overwrite a constant. */
 static void find_kept(const asc_program *p, const asc_plan *plan, bool *keep) {
     for (size_t k = 0; k < p->n_nodes; k++) {
         const asc_node *n = &p->nodes[k];
