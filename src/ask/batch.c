@@ -5,6 +5,7 @@
 #include "hash.h"
 #include "model.h"
 #include "report_parts.h"
+#include "text_parts.h"
 #include <string.h>
 
 void asc_batch_key(asc_view v, char out[ASC_BATCH_KEY + 1]) {
@@ -86,25 +87,9 @@ static void put_id(asc_text *t, const asc_json *id) {
     }
 }
 
-/* The pretty document on one line: no string of JSON holds a line break, so every one of them is layout. */
-static asc_status one_line(asc_text *t, asc_strbuf *out) {
-    asc_view v = asc_text_view(t);
-    for (size_t i = 0; i < v.len;) {
-        const char *end = memchr(v.ptr + i, '\n', v.len - i);
-        size_t n = end != NULL ? (size_t)(end - v.ptr) - i : v.len - i;
-        asc_strbuf_add(out, v.ptr + i, n);
-        i += n;
-        while (i < v.len && (v.ptr[i] == '\n' || v.ptr[i] == ' ')) i++;
-    }
-    asc_strbuf_addc(out, '\n');
-    return asc_strbuf_status(out);
-}
-
 static asc_status write_line(batch *s, size_t i, const asc_batch_line *l, asc_result *r, asc_status failed) {
     asc_ctx *ctx = s->ctx;
     asc_text *t = s->made;
-    asc_strbuf line;
-    asc_strbuf_init(&line, ctx);
     asc_text_clear(t);
     asc_text_object(t, NULL);
     asc_text_int(t, "line", (int64_t)i + 1);
@@ -127,11 +112,9 @@ static asc_status write_line(batch *s, size_t i, const asc_batch_line *l, asc_re
         asc_error_clear(ctx);
     }
     asc_text_end(t);
+    asc_text_adds(t, "\n");
     asc_status st = asc_text_status(t);
-    if (st == ASC_OK) st = one_line(t, &line);
-    if (st == ASC_OK) st = asc_batch_output_add(&s->out, asc_strbuf_view(&line));
-    asc_strbuf_deinit(&line);
-    return st;
+    return st == ASC_OK ? asc_batch_output_add(&s->out, asc_text_view(t)) : st;
 }
 
 static asc_status one(batch *s, size_t i, asc_view text) {
@@ -174,6 +157,7 @@ asc_status asc_batch_run(asc_model *m, const asc_batch *b, asc_batch_counts *out
     ASC_TRY(asc_batch_output_open(ctx, b->results, s.n, s.keys, s.run, &s.out));
     out->failed = s.out.n_failed;
     ASC_TRY(asc_text_create(ctx, &s.made));
+    asc_text_compact(s.made); /* a result is a line */
     while (st == ASC_OK && asc_batch_next_line(s.text, &pos, &line, &ended)) {
         if (asc_batch_blank(line)) continue;
         if (asc_batch_output_has(&s.out, i)) {

@@ -7,6 +7,7 @@
 #include "strbuf.h"
 #include "text_parts.h"
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -22,16 +23,22 @@ typedef struct word {
 
 typedef struct class_of {
     asc_view name;
+    uint64_t hash;
     size_t n;
 } class_of;
+
+/* Where things are by their hashes: index + 1 each; n is a power of two, at least twice the things. */
+typedef struct slots {
+    uint32_t *at;
+    size_t n;
+} slots;
 
 typedef struct summary {
     asc_ctx *ctx;
     asc_arena arena;
     word *words;
     size_t n_words, cap_words;
-    uint32_t *slots; /* index + 1; n_slots is a power of two */
-    size_t n_slots;
+    slots by_word, by_class;
     class_of *classes;
     size_t n_classes, cap_classes;
     size_t n_ok, n_failed, n_unsure; /* unsure: not converged */
@@ -39,29 +46,42 @@ typedef struct summary {
     asc_strbuf scratch;
 } summary;
 
-static asc_status more_slots(summary *s) {
-    size_t n = s->n_slots == 0 ? 1024 : 2 * s->n_slots;
-    uint32_t *slots = asc_calloc(s->ctx, ASC_MEM_GENERAL, n, sizeof *slots);
-    if (slots == NULL) return ASC_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; i < s->n_words; i++) {
-        size_t at = s->words[i].hash & (n - 1);
-        while (slots[at] != 0) at = (at + 1) & (n - 1);
-        slots[at] = (uint32_t)i + 1;
+static size_t first_slot(const slots *t, uint64_t hash) { return hash & (t->n - 1); }
+static size_t next_slot(const slots *t, size_t at) { return (at + 1) & (t->n - 1); }
+
+/* Room for one more than the n things whose hashes lie `stride` bytes apart. */
+static asc_status more_slots(asc_ctx *ctx, slots *t, const void *hashes, size_t stride, size_t n) {
+    slots more = {.n = t->n == 0 ? 1024 : 2 * t->n};
+    if (2 * (n + 1) <= t->n) return ASC_OK;
+    more.at = asc_calloc(ctx, ASC_MEM_GENERAL, more.n, sizeof *more.at);
+    if (more.at == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t hash;
+        memcpy(&hash, (const char *)hashes + i * stride, sizeof hash);
+        size_t at = first_slot(&more, hash);
+        while (more.at[at] != 0) at = next_slot(&more, at);
+        more.at[at] = (uint32_t)i + 1;
     }
-    asc_free(s->ctx, s->slots);
-    s->slots = slots;
-    s->n_slots = n;
+    asc_free(ctx, t->at);
+    *t = more;
     return ASC_OK;
 }
 
+/* Of n things that may be none yet. */
+static const void *hashes_of(const void *things, size_t offset) {
+    return things != NULL ? (const char *)things + offset : NULL;
+}
+
 static asc_status count_word(summary *s, asc_view text, asc_view class, double score) {
-    asc_status st = 2 * (s->n_words + 1) > s->n_slots ? more_slots(s) : ASC_OK;
+    slots *t = &s->by_word;
+    asc_status st =
+        more_slots(s->ctx, t, hashes_of(s->words, offsetof(word, hash)), sizeof *s->words, s->n_words);
     if (st != ASC_OK) return st;
     uint64_t h = asc_hash64(text.ptr, text.len, class.ptr == NULL ? 1 : asc_hash64(class.ptr, class.len, 2));
-    size_t at = h & (s->n_slots - 1);
+    size_t at = first_slot(t, h);
     word *w = NULL;
-    for (; s->slots[at] != 0; at = (at + 1) & (s->n_slots - 1)) {
-        word *have = &s->words[s->slots[at] - 1];
+    for (; t->at[at] != 0; at = next_slot(t, at)) {
+        word *have = &s->words[t->at[at] - 1];
         bool same = have->hash == h && asc_view_eq(have->text, text) &&
                     (have->class.ptr == NULL) == (class.ptr == NULL) && asc_view_eq(have->class, class);
         if (same) {
@@ -78,7 +98,7 @@ static asc_status count_word(summary *s, asc_view text, asc_view class, double s
         if (copy == NULL) return ASC_RESOURCE_EXHAUSTED;
         w = &s->words[s->n_words++];
         *w = (word){.text = asc_view_make(copy, text.len), .class = class, .hash = h};
-        s->slots[at] = (uint32_t)s->n_words;
+        t->at[at] = (uint32_t)s->n_words;
     }
     w->n++;
     w->sum += score;
@@ -88,17 +108,23 @@ static asc_status count_word(summary *s, asc_view text, asc_view class, double s
 
 /* The class with this name; its view stays. */
 static asc_status class_named(summary *s, asc_view name, class_of **out) {
-    for (size_t i = 0; i < s->n_classes; i++) {
-        if (!asc_view_eq(s->classes[i].name, name)) continue;
-        *out = &s->classes[i];
-        return ASC_OK;
+    slots *t = &s->by_class;
+    asc_status st = more_slots(s->ctx, t, hashes_of(s->classes, offsetof(class_of, hash)), sizeof *s->classes,
+                               s->n_classes);
+    if (st != ASC_OK) return st;
+    const uint64_t h = asc_hash64(name.ptr, name.len, 2);
+    size_t at = first_slot(t, h);
+    for (; t->at[at] != 0; at = next_slot(t, at)) {
+        *out = &s->classes[t->at[at] - 1];
+        if ((*out)->hash == h && asc_view_eq((*out)->name, name)) return ASC_OK;
     }
-    asc_status st = asc_grow(s->ctx, ASC_MEM_GENERAL, (void **)&s->classes, &s->cap_classes, s->n_classes + 1,
-                             sizeof *s->classes);
+    st = asc_grow(s->ctx, ASC_MEM_GENERAL, (void **)&s->classes, &s->cap_classes, s->n_classes + 1,
+                  sizeof *s->classes);
     char *copy = st == ASC_OK ? asc_arena_strdup(&s->arena, name) : NULL;
     if (copy == NULL) return ASC_RESOURCE_EXHAUSTED;
     *out = &s->classes[s->n_classes++];
-    **out = (class_of){.name = asc_view_make(copy, name.len)};
+    **out = (class_of){.name = asc_view_make(copy, name.len), .hash = h};
+    t->at[at] = (uint32_t)s->n_classes;
     return ASC_OK;
 }
 
@@ -278,7 +304,8 @@ asc_status asc_batch_summary(asc_ctx *ctx, const char *results, size_t top, bool
     asc_map_close(ctx, &map);
     asc_strbuf_deinit(&s.scratch);
     asc_free(ctx, s.words);
-    asc_free(ctx, s.slots);
+    asc_free(ctx, s.by_word.at);
+    asc_free(ctx, s.by_class.at);
     asc_free(ctx, s.classes);
     asc_arena_deinit(&s.arena);
     return st;

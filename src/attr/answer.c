@@ -119,11 +119,26 @@ static asc_status keep_distribution(asc_job *j, const float *z, double top, doub
     return ASC_OK;
 }
 
+/* Those that another job has found; false when they are of something else. */
+static bool take_known(asc_job *j) {
+    const asc_job *k = j->known;
+    asc_result *r = j->r;
+    if (k == NULL || k->m != j->m || k->r->n_top == 0 || k->r->n_prompt != r->n_prompt ||
+        j->req->output == ASC_OUTPUT_KL ||
+        memcmp(k->r->prompt_ids, r->prompt_ids, r->n_prompt * sizeof *r->prompt_ids) != 0)
+        return false;
+    memcpy(r->top, k->r->top, sizeof r->top);
+    r->n_top = k->r->n_top;
+    j->max_logit = k->max_logit;
+    return true;
+}
+
 /* The most likely next tokens, and the size of logits for the noise model. */
 static asc_status find_top(asc_job *j) {
     asc_ctx *ctx = j->ctx;
     asc_result *r = j->r;
     size_t v = (size_t)j->m->info.n_vocab;
+    if (take_known(j)) return ASC_OK;
     float *z = asc_calloc(ctx, ASC_MEM_SCRATCH, v, sizeof *z);
     if (z == NULL) return ASC_RESOURCE_EXHAUSTED;
     asc_status st = asc_model_logits(j->m, r->prompt_ids, r->n_prompt, 1, z);

@@ -215,6 +215,10 @@ static void make_room(const asc_job *j) {
 }
 
 asc_status asc_explain(asc_model *m, const asc_request *req, asc_result **out) {
+    return asc_explain_beside(m, req, NULL, out);
+}
+
+asc_status asc_explain_beside(asc_model *m, const asc_request *req, const asc_job *known, asc_result **out) {
     asc_ctx *ctx = m->ctx;
     asc_status st = ASC_OK;
     asc_job j = {.ctx = ctx};
@@ -224,7 +228,7 @@ asc_status asc_explain(asc_model *m, const asc_request *req, asc_result **out) {
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
                         "explain: the request's struct_size is not that of this library");
     double flops0 = asc_exec_stats_of(ctx).flops;
-    ASC_TRY(asc_job_init(&j, m, req));
+    ASC_TRY(asc_job_init_beside(&j, m, req, known));
     make_room(&j);
     asc_result *r = j.r;
     r->scores = asc_calloc(ctx, ASC_MEM_GENERAL, r->n_prompt + 1, sizeof *r->scores);

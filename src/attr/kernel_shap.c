@@ -280,7 +280,8 @@ static asc_status run_sets(shap_job *j) {
 }
 
 /* Scores and errors into j->s; deinit frees them. */
-static asc_status solve(shap_job *j) {
+static asc_status solve(void *self) {
+    shap_job *j = self;
     asc_game *g = j->g;
     if (g->m >= 2) return run_sets(j);
     asc_status st = asc_sets_init(g, 0, &j->s); /* one feature has all of it */
@@ -293,7 +294,8 @@ static asc_status solve(shap_job *j) {
     return st;
 }
 
-static void deinit(shap_job *j) {
+static void deinit(void *self) {
+    shap_job *j = self;
     asc_ctx *ctx = j->f.ctx;
     asc_sets_deinit(&j->s);
     asc_lsq_deinit(&j->f);
@@ -345,15 +347,8 @@ static size_t prompt_samples(const asc_job *j) {
 }
 
 static asc_status run(asc_job *job) {
-    asc_prompt_game p;
-    asc_status st = asc_prompt_game_begin(job, &p);
-    shap_job j = {.g = &p.g, .f = {.ctx = job->ctx}};
-    p.g.samples = prompt_samples(job);
-    if (st == ASC_OK) st = solve(&j);
-    if (st == ASC_OK) asc_prompt_game_publish(&p, j.s.scores, j.s.errors);
-    deinit(&j);
-    asc_prompt_game_end(&p);
-    return st;
+    shap_job j = {.f = {.ctx = job->ctx}};
+    return asc_prompt_sets(job, prompt_samples(job), &j.g, &j.s, solve, deinit, &j);
 }
 
 static void price(const asc_job *j, double *n_forward, double *n_gradient) {

@@ -169,7 +169,8 @@ static void draw_all(lime_job *j) {
 }
 
 /* Scores and errors into j->s; deinit frees them. */
-static asc_status solve(lime_job *j) {
+static asc_status solve(void *self) {
+    lime_job *j = self;
     asc_game *g = j->g;
     size_t m = g->m, all = g->captum ? 0 : asc_sets_enumerable(m, g->samples);
     asc_status st = alloc(j, all > 0 ? all : g->samples);
@@ -186,7 +187,8 @@ static asc_status solve(lime_job *j) {
     return g->note(g->self, "a lasso fit stopped before its duality gap closed");
 }
 
-static void deinit(lime_job *j) {
+static void deinit(void *self) {
+    lime_job *j = self;
     asc_sets_deinit(&j->s);
     asc_free(j->g->ctx, j->x);
     asc_free(j->g->ctx, j->xx);
@@ -229,16 +231,9 @@ static size_t prompt_samples(const asc_job *j) {
 }
 
 static asc_status run(asc_job *job) {
-    asc_prompt_game p;
-    asc_status st = asc_prompt_game_begin(job, &p);
-    lime_job j = {.g = &p.g, .converged = true, .penalty = PENALTY, .width = 1.0};
+    lime_job j = {.converged = true, .penalty = PENALTY, .width = 1.0};
     if (job->req->alpha > 0.0) j.penalty = job->req->alpha;
-    p.g.samples = prompt_samples(job);
-    if (st == ASC_OK) st = solve(&j);
-    if (st == ASC_OK) asc_prompt_game_publish(&p, j.s.scores, j.s.errors);
-    deinit(&j);
-    asc_prompt_game_end(&p);
-    return st;
+    return asc_prompt_sets(job, prompt_samples(job), &j.g, &j.s, solve, deinit, &j);
 }
 
 static void price(const asc_job *j, double *n_forward, double *n_gradient) {

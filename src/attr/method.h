@@ -80,6 +80,8 @@ typedef struct asc_job {
     struct asc_estimate *estimate;   /* a dry run: passes are counted, not run (estimate.h) */
     int32_t *other;                  /* ids of the other prompt (corrupted.h), n_prompt; NULL = none */
     unsigned inner;                  /* sites of blocks that have rows in the result (sweep.h); 0 = none */
+    const struct asc_job *known;     /* another job of the same model; where its prompt is the same, its next
+                                        tokens     are these and are not found again */
     asc_request adapted;             /* the request, where a method explains another output: lrp the logit */
 } asc_job;
 
@@ -135,6 +137,12 @@ extern const size_t asc_n_methods;
 /* request.c: checks the request, tokenises, chooses target and features. Frees nothing on failure:
  * asc_job_deinit does. */
 ASC_MUST_USE asc_status asc_job_init(asc_job *j, asc_model *m, const asc_request *req);
+/* The same beside a job whose next tokens are known (asc_job.known; NULL = none). */
+ASC_MUST_USE asc_status asc_job_init_beside(asc_job *j, asc_model *m, const asc_request *req,
+                                            const asc_job *known);
+/* explain.c: asc_explain beside such a job. */
+ASC_MUST_USE asc_status asc_explain_beside(asc_model *m, const asc_request *req, const asc_job *known,
+                                           asc_result **out);
 void asc_job_deinit(asc_job *j);
 /* Bytes of a token; empty for an id below 0 or a model without tokenizer. */
 asc_view asc_job_piece(const asc_job *j, int32_t id);

@@ -215,9 +215,13 @@ asc_view asc_job_piece(const asc_job *j, int32_t id) {
 }
 
 asc_status asc_job_init(asc_job *j, asc_model *m, const asc_request *req) {
+    return asc_job_init_beside(j, m, req, NULL);
+}
+
+asc_status asc_job_init_beside(asc_job *j, asc_model *m, const asc_request *req, const asc_job *known) {
     asc_ctx *ctx = m->ctx;
     asc_status st = ASC_OK;
-    *j = (asc_job){.ctx = ctx, .m = m, .req = req};
+    *j = (asc_job){.ctx = ctx, .m = m, .req = req, .known = known};
     j->r = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *j->r);
     if (j->r == NULL) return ASC_RESOURCE_EXHAUSTED;
     ASC_TRY(one_source(j));

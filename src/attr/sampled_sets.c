@@ -66,3 +66,16 @@ asc_status asc_sets_run(asc_sets *s, size_t first_block) {
     snprintf(line, sizeof line, "%zu samples did not reach the tolerance of %g", s->n, g->tolerance);
     return g->note(g->self, line);
 }
+
+asc_status asc_prompt_sets(asc_job *j, size_t samples, asc_game **game, const asc_sets *sets,
+                           asc_status (*solve)(void *self), void (*deinit)(void *self), void *self) {
+    asc_prompt_game p;
+    asc_status st = asc_prompt_game_begin(j, &p);
+    *game = &p.g;
+    p.g.samples = samples;
+    if (st == ASC_OK) st = solve(self);
+    if (st == ASC_OK) asc_prompt_game_publish(&p, sets->scores, sets->errors);
+    deinit(self);
+    asc_prompt_game_end(&p);
+    return st;
+}

@@ -28,6 +28,11 @@ void asc_sets_deinit(asc_sets *s);
  * it, until the errors of an example are within the tolerance of its largest score; each example stops by
  * itself. Sets g->converged, g->drawn. */
 ASC_MUST_USE asc_status asc_sets_run(asc_sets *s, size_t first_block);
+/* A method on a prompt's sets: *game is set to the prompt's, of so many samples, before solve(self), which
+ * leaves scores and errors in *sets; deinit(self) in any case. */
+ASC_MUST_USE asc_status asc_prompt_sets(asc_job *j, size_t samples, asc_game **game, const asc_sets *sets,
+                                        asc_status (*solve)(void *self), void (*deinit)(void *self),
+                                        void *self);
 /* Number of sets when all 2^m of them are at most `most`; 0 otherwise. */
 size_t asc_sets_enumerable(size_t m, size_t most);
 

@@ -55,7 +55,7 @@ static asc_status fix_answer(faith *s) {
 static asc_status scores_of(faith *s, asc_model *m, const asc_request *q, double *out, asc_faith_row *row,
                             char **why) {
     asc_result *r = NULL;
-    asc_status st = asc_explain(m, q, &r);
+    asc_status st = asc_explain_beside(m, q, &s->job, &r);
     if (st == ASC_OK && r->n_features != s->n) {
         st = ASC_FAIL(s->ctx, ASC_UNIMPLEMENTED, "its features are others (%zu, not %zu)", r->n_features,
                       s->n);

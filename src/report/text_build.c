@@ -24,9 +24,11 @@ void asc_text_destroy(asc_text *t) {
     asc_free(t->ctx, t);
 }
 
+void asc_text_compact(asc_text *t) { t->w.compact = true; }
+
 void asc_text_clear(asc_text *t) {
     asc_strbuf_clear(&t->b);
-    asc_jsonw_init(&t->w, &t->b, false);
+    asc_jsonw_init(&t->w, &t->b, t->w.compact);
     t->depth = 0;
 }
 

@@ -13,6 +13,8 @@ struct asc_text {
     int depth;
 };
 
+/* From now on JSON is written without layout, on one line; asc_text_clear keeps to it. */
+void asc_text_compact(asc_text *t);
 /* Length in bytes of the character at p[0..n) and whether it can be shown as it is. `columns` is its width.
  */
 size_t asc_shown_char(const char *p, size_t n, bool *plain, size_t *columns);

@@ -3,6 +3,7 @@
 #include "../harness.h"
 #include "ascribe/metrics.h"
 #include "faith_curves.h"
+#include "method.h"
 #include <math.h>
 
 enum { N = 6 };
@@ -85,9 +86,51 @@ static void test_subsets_are_halves(void **state) {
     assert_in_range(ones, 64 * N / 2 - 40, 64 * N / 2 + 40); /* four standard deviations: sqrt(384)/2 = 10 */
 }
 
+/* Next tokens that a job of the same prompt has found are not found again: the same numbers, one pass less.
+ * Of another prompt, or for divergences, they are. */
+static void test_next_tokens_are_found_once(void **state) {
+    (void)state;
+    static const char *const methods[] = {"saliency", "feature-ablation", "integrated-gradients",
+                                          "deep-lift"};
+    const int32_t ids[] = {5, 14, 11, 9, 18, 3}, target = 13;
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    asc_model *m = NULL;
+    asc_job job;
+    assert_ok(ctx, asc_model_open(ctx, test_data("goldens/zoo_gguf/llama-q4_1/model.gguf"), NULL, &m));
+    asc_request q = {.struct_size = sizeof q,
+                     .prompt_ids = ids,
+                     .n_prompt_ids = 6,
+                     .target_ids = &target,
+                     .n_target_ids = 1,
+                     .features = ASC_FEATURES_TOKEN};
+    assert_ok(ctx, asc_job_init(&job, m, &q));
+    for (size_t k = 0; k < 4 * 3; k++) {
+        asc_result *a = NULL, *b = NULL;
+        asc_request other = q;
+        other.method = methods[k % 4];
+        if (k / 4 == 1) other.n_prompt_ids = 5;
+        if (k / 4 == 2) other.output = ASC_OUTPUT_KL, other.target_ids = NULL, other.n_target_ids = 0;
+        if (k / 4 == 2 && k % 4 != 1) continue; /* gradients say nothing of divergences */
+        assert_ok(ctx, asc_explain(m, &other, &a));
+        assert_ok(ctx, asc_explain_beside(m, &other, &job, &b));
+        assert_int_equal(a->n_forward, b->n_forward + (k / 4 == 0 ? 1 : 0));
+        assert_true(a->n_top == b->n_top && memcmp(a->top, b->top, a->n_top * sizeof *a->top) == 0);
+        for (size_t i = 0; i < a->n_features; i++) {
+            assert_memory_equal(&a->features[i].score, &b->features[i].score, sizeof(double));
+            assert_memory_equal(&a->features[i].error, &b->features[i].error, sizeof(double));
+        }
+        asc_result_destroy(ctx, a);
+        asc_result_destroy(ctx, b);
+    }
+    asc_job_deinit(&job);
+    asc_model_close(m);
+    test_ctx_end(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_true_scores_of_an_additive_function),
                                        cmocka_unit_test(test_nothing_beats_the_truth),
-                                       cmocka_unit_test(test_subsets_are_halves)};
+                                       cmocka_unit_test(test_subsets_are_halves),
+                                       cmocka_unit_test(test_next_tokens_are_found_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
