@@ -9,7 +9,7 @@ packages="gcc libc6-dev make meson ninja-build pkg-config libdnnl-dev libutf8pro
   libpng-dev libjpeg62-turbo-dev libmicrohttpd-dev libedit-dev python3-dev python3-venv python3-numpy
   libcmocka-dev zlib1g-dev python3 python3-pip unzip ca-certificates"
 if [ "${1-}" = --full ]; then
-    packages="$packages clang libclang-rt-14-dev libomp-14-dev clang-format valgrind patchelf curl"
+    packages="$packages zsh fish clang libclang-rt-14-dev libomp-14-dev clang-format valgrind patchelf curl"
 fi
 
 [ "${1-}" = --package ] && packages="$packages debhelper dpkg-dev fakeroot lintian patchelf xz-utils"

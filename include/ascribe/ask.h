@@ -48,7 +48,7 @@ typedef struct asc_named_array {
                                array.data is the first element. NULL = row-major */
 } asc_named_array;
 
-#define ASC_QUESTION_MAX_PIXELS ((int64_t)1 << 25) /* of a picture; the command line reads larger ones */
+#define ASC_QUESTION_MAX_PIXELS ((int64_t)1 << 26) /* of a picture; the command line reads larger ones */
 
 typedef struct asc_question asc_question;
 

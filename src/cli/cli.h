@@ -132,6 +132,8 @@ asc_report_style cli_style(const cli *c);
 /* precision_args.c: levels for parts of a model, whether int8 is allowed. */
 int cli_set_levels(cli *c);                  /* of cli_open_context */
 int cli_set_level(cli *c, const char *text); /* "SITE=LEVEL" */
+/* Are these parts of the model or the net (either may be NULL)? EXIT_INPUT with the nearest name said. */
+int cli_check_levels(cli *c, const asc_model *m, const asc_net *net);
 void cli_note_levels(cli *c);                /* says which sites of --precision-at nothing belonged to */
 
 /* prompt_args.c: the prompt options. */

@@ -28,7 +28,8 @@ static int open_subject(cli *c, asc_subject **out) {
     if (rc != EXIT_DONE) return rc;
     cli_watch_file(c->operand[0]);
     asc_status st = asc_subject_open(c->ctx, c->operand[0], &o, out);
-    return st == ASC_OK ? EXIT_DONE : cli_error(c, st);
+    if (st != ASC_OK) return cli_error(c, st);
+    return cli_check_levels(c, asc_subject_model(*out), asc_subject_net(*out));
 }
 
 static int read_question(cli *c, asc_subject *s, asc_question **out) {

@@ -111,6 +111,7 @@ int cli_net_open(cli *c, cli_net_args *a, asc_attr_request *q) {
     if (rc != EXIT_DONE) return rc;
     asc_status st = cli_net_load(c, &a->net);
     if (st != ASC_OK) return cli_error(c, st);
+    if ((rc = cli_check_levels(c, NULL, a->net)) != EXIT_DONE) return rc;
     st = asc_text_create(c->ctx, &a->command);
     if (st != ASC_OK) return cli_error(c, st);
     cli_command_line(c, a->command);

@@ -172,6 +172,15 @@ static void choices(asc_text *t, const char *arg) {
 
 static bool is_file(const char *arg) { return strcmp(arg, "FILE") == 0; }
 
+/* What an option's value may be, with blanks between. */
+static void values(asc_text *t, const cli_option *k) {
+    if (strcmp(k->name, "method") != 0) {
+        choices(t, k->arg);
+        return;
+    }
+    for (size_t i = 0; asc_method_at(i) != NULL; i++) asc_text_addf(t, "%s ", asc_method_at(i)->name);
+}
+
 static void bash_script(asc_text *t) {
     asc_text_adds(
         t,
@@ -184,13 +193,9 @@ static void bash_script(asc_text *t) {
         asc_text_addf(t, "    --%s) ", k->name);
         if (is_file(k->arg)) {
             asc_text_adds(t, "COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n");
-        } else if (strcmp(k->name, "method") == 0) {
-            asc_text_adds(t, "COMPREPLY=($(compgen -W \"");
-            for (size_t i = 0; asc_method_at(i) != NULL; i++) asc_text_addf(t, "%s ", asc_method_at(i)->name);
-            asc_text_adds(t, "\" -- \"$cur\")); return ;;\n");
         } else {
             asc_text_adds(t, "COMPREPLY=($(compgen -W \"");
-            choices(t, k->arg);
+            values(t, k);
             asc_text_adds(t, "\" -- \"$cur\")); return ;;\n");
         }
     }
@@ -249,7 +254,7 @@ static void zsh_script(asc_text *t) {
                     asc_text_adds(t, "_files");
                 } else {
                     asc_text_adds(t, "(");
-                    choices(t, cli_options[o].arg);
+                    values(t, &cli_options[o]);
                     asc_text_adds(t, ")");
                 }
             }
@@ -261,11 +266,18 @@ static void zsh_script(asc_text *t) {
     asc_text_adds(t, "    esac\n}\n_ascribe \"$@\"\n");
 }
 
+/* In single quotes of fish a quote and a backslash have one before them. */
+static void fish_text(asc_text *t, const char *s) {
+    for (; *s != '\0'; s++) asc_text_addf(t, *s == '\'' || *s == '\\' ? "\\%c" : "%c", *s);
+}
+
 static void fish_script(asc_text *t) {
     asc_text_adds(t, "# fish completion of ascribe; written by: ascribe completions fish\n");
-    for (int i = 0; i < N_COMMANDS; i++)
-        asc_text_addf(t, "complete -c ascribe -n __fish_use_subcommand -f -a %s -d '%s'\n",
-                      cli_commands[i].name, cli_commands[i].doc);
+    for (int i = 0; i < N_COMMANDS; i++) {
+        asc_text_addf(t, "complete -c ascribe -n __fish_use_subcommand -f -a %s -d '", cli_commands[i].name);
+        fish_text(t, cli_commands[i].doc);
+        asc_text_adds(t, "'\n");
+    }
     for (int i = 0; i < N_COMMANDS; i++) {
         for (int o = 0; o < N_OPTIONS; o++) {
             const cli_option *k = &cli_options[o];
@@ -274,15 +286,16 @@ static void fish_script(asc_text *t) {
                           cli_commands[i].name, k->name);
             if (k->arg[0] != '\0') asc_text_adds(t, is_file(k->arg) ? " -r -F" : " -x -a '");
             if (k->arg[0] != '\0' && !is_file(k->arg)) {
-                choices(t, k->arg);
+                values(t, k);
                 asc_text_adds(t, "'");
             }
             asc_text_adds(t, " -d '");
-            for (const char *s = k->doc; *s != '\0'; s++)
-                asc_text_addf(t, *s == '\'' || *s == '\\' ? "\\%c" : "%c", *s);
+            fish_text(t, k->doc);
             asc_text_adds(t, "'\n");
         }
     }
+    asc_text_adds(t,
+                  "complete -c ascribe -n '__fish_seen_subcommand_from completions' -f -a 'bash zsh fish'\n");
 }
 
 bool cli_shell_script(asc_text *t, const char *shell) {

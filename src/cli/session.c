@@ -177,7 +177,7 @@ int cli_open_model(cli *c, asc_model **out) {
     if (rc != EXIT_DONE) return rc;
     cli_watch_file(c->operand[0]);
     asc_status st = asc_model_open(c->ctx, c->operand[0], &o, out);
-    return st == ASC_OK ? EXIT_DONE : cli_error(c, st);
+    return st == ASC_OK ? cli_check_levels(c, *out, NULL) : cli_error(c, st);
 }
 
 static int exit_code(asc_status st) {

@@ -21,7 +21,7 @@ typedef struct reader {
     size_t len, at;
     bool cut;      /* libpng asked for bytes behind the end */
     int64_t row;   /* the next one; -1 = still in the header */
-    uint8_t *rgba; /* the whole picture while it is read: interlaced files fill it in several passes */
+    uint8_t *rgba; /* a row while it is read; of interlaced files, which take several passes, all of them */
     char problem[160];
 } reader;
 
@@ -67,7 +67,21 @@ static bool read_head(reader *r) {
     return true;
 }
 
-static bool read_rows(reader *r, int64_t height, size_t row_bytes) {
+/* Rounded (c a + background (255 - a)) / 255. */
+static bool flatten(const uint8_t *rgba, size_t n, const uint8_t background[3], uint8_t *rgb) {
+    bool transparent = false;
+    for (size_t i = 0; i < n; i++) {
+        unsigned a = rgba[4 * i + 3];
+        transparent = transparent || a != 255;
+        for (size_t c = 0; c < 3; c++)
+            rgb[3 * i + c] = (uint8_t)((rgba[4 * i + c] * a + background[c] * (255u - a) + 127u) / 255u);
+    }
+    return transparent;
+}
+
+/* One row at a time where that is the file's order, all of them where it is interlaced. */
+static bool read_rows(reader *r, int64_t height, size_t row_bytes, const uint8_t background[3],
+                      asc_image *out, bool *transparent) {
     if (setjmp(r->jump) != 0) return false;
     png_set_expand(r->png); /* palettes, 1, 2 and 4 bits, transparent colours */
     png_set_strip_16(r->png);
@@ -77,8 +91,13 @@ static bool read_rows(reader *r, int64_t height, size_t row_bytes) {
     png_read_update_info(r->png, r->info);
     if (png_get_rowbytes(r->png, r->info) != row_bytes) png_error(r->png, "a row of unexpected length");
     for (int pass = 0; pass < passes; pass++)
-        for (r->row = 0; r->row < height; r->row++)
-            png_read_row(r->png, r->rgba + (size_t)r->row * row_bytes, NULL);
+        for (r->row = 0; r->row < height; r->row++) {
+            uint8_t *row = r->rgba + (passes > 1 ? (size_t)r->row * row_bytes : 0);
+            png_read_row(r->png, row, NULL);
+            if (pass == passes - 1 &&
+                flatten(row, row_bytes / 4, background, out->rgb + (size_t)r->row * row_bytes / 4 * 3))
+                *transparent = true;
+        }
     return true;
 }
 
@@ -114,18 +133,6 @@ static asc_status check_claim(reader *r, int64_t width, int64_t height) {
     return fail(r);
 }
 
-/* Rounded (c a + background (255 - a)) / 255. */
-static bool flatten(const uint8_t *rgba, size_t n, const uint8_t background[3], uint8_t *rgb) {
-    bool transparent = false;
-    for (size_t i = 0; i < n; i++) {
-        unsigned a = rgba[4 * i + 3];
-        transparent = transparent || a != 255;
-        for (size_t c = 0; c < 3; c++)
-            rgb[3 * i + c] = (uint8_t)((rgba[4 * i + c] * a + background[c] * (255u - a) + 127u) / 255u);
-    }
-    return transparent;
-}
-
 static void remarks(reader *r, bool transparent, const uint8_t background[3], asc_image *out) {
     if (transparent)
         asc_image_remark(out, "transparent parts are laid over RGB %d %d %d", background[0], background[1],
@@ -159,16 +166,17 @@ asc_status asc_png_decode(asc_ctx *ctx, const uint8_t *data, size_t len, const u
     bool deep = png_get_bit_depth(r.png, r.info) == 16;
     ASC_TRY(check_claim(&r, width, height));
     ASC_TRY(asc_image_create(ctx, width, height, out));
-    r.rgba = asc_alloc(ctx, ASC_MEM_SCRATCH, (size_t)(width * height) * 4);
+    const bool interlaced = png_get_interlace_type(r.png, r.info) != PNG_INTERLACE_NONE;
+    r.rgba = asc_alloc(ctx, ASC_MEM_SCRATCH, (size_t)(width * (interlaced ? height : 1)) * 4);
     if (r.rgba == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }
-    if (!read_rows(&r, height, (size_t)width * 4) || !read_tail(&r)) {
+    bool transparent = false;
+    if (!read_rows(&r, height, (size_t)width * 4, background, out, &transparent) || !read_tail(&r)) {
         st = fail(&r);
         goto done;
     }
-    bool transparent = flatten(r.rgba, (size_t)(width * height), background, out->rgb);
     if (deep) asc_image_remark(out, "of 16 bits the upper 8 are kept");
     remarks(&r, transparent, background, out);
 done:

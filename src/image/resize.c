@@ -1,8 +1,8 @@
 /* resize.c - resizing with the bytes of Pillow for RGB pictures: two passes, first along rows, then along
- * columns, with 8 bits between them and weights in fixed point of 22 bits; when a picture gets smaller the
- * filter is stretched, so that every pixel of the source counts (antialiasing). The formulas of the filters
- * and the order of rounding are facts of Pillow's Resample.c and Geometry.c (version 13.0); the tests compare
- * with pictures that Pillow made. */
+ * columns, with 8 bits between them (a row at a time: the picture between the passes is never whole) and
+ * weights in fixed point of 22 bits; when a picture gets smaller the filter is stretched, so that every pixel
+ * of the source counts (antialiasing). The formulas of the filters and the order of rounding are facts of
+ * Pillow's Resample.c and Geometry.c (version 13.0); the tests compare with pictures that Pillow made. */
 #include "image.h"
 #include <math.h>
 #include <string.h>
@@ -96,18 +96,23 @@ static void weigh(const uint8_t *in, const int32_t *w, int64_t n, size_t step, u
     }
 }
 
-static void along_rows(const asc_image *in, const taps *t, asc_image *out) {
-    for (int64_t y = 0; y < out->height; y++)
-        for (int64_t x = 0; x < out->width; x++)
-            weigh(in->rgb + (size_t)(y * in->width + t->first[x]) * 3, t->weight + x * t->width, t->count[x],
-                  3, out->rgb + (size_t)(y * out->width + x) * 3);
+/* One row of the first pass. */
+static void along_row(const asc_image *in, int64_t y, const taps *t, int64_t width, uint8_t *out) {
+    const uint8_t *row = in->rgb + (size_t)(y * in->width) * 3;
+    for (int64_t x = 0; x < width; x++)
+        weigh(row + (size_t)t->first[x] * 3, t->weight + x * t->width, t->count[x], 3, out + (size_t)x * 3);
 }
 
-static void along_columns(const asc_image *in, const taps *t, asc_image *out) {
-    for (int64_t y = 0; y < out->height; y++)
-        for (int64_t x = 0; x < out->width; x++)
-            weigh(in->rgb + (size_t)(t->first[y] * in->width + x) * 3, t->weight + y * t->width, t->count[y],
-                  (size_t)in->width * 3, out->rgb + (size_t)(y * out->width + x) * 3);
+/* The second pass's sums of a row, one more source row taken in. */
+static void add_row(int32_t *sum, const uint8_t *row, int32_t weight, size_t n) {
+    for (size_t i = 0; i < n; i++) sum[i] += row[i] * weight;
+}
+
+static void end_row(const int32_t *sum, size_t n, uint8_t *out) {
+    for (size_t i = 0; i < n; i++) {
+        int32_t v = sum[i] >> FRACTION;
+        out[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+    }
 }
 
 /* The pixel under the centre; positions are added up one after the other, as Pillow does it, which decides
@@ -132,14 +137,41 @@ static asc_status nearest(asc_ctx *ctx, const asc_image *in, asc_image *out) {
     return ASC_OK;
 }
 
-static asc_status one_pass(asc_ctx *ctx, const asc_image *in, bool rows, int64_t to, asc_filter filter,
-                           asc_image *out) {
-    taps t;
-    asc_status st = taps_init(ctx, &t, rows ? in->width : in->height, to, filter);
-    if (st != ASC_OK) return st;
-    st = asc_image_create(ctx, rows ? to : in->width, rows ? in->height : to, out);
-    if (st == ASC_OK) (rows ? along_rows : along_columns)(in, &t, out);
-    taps_deinit(ctx, &t);
+/* Both passes, or one where a side stays: a row of the result wants a few neighbouring rows of the first
+ * pass, which are kept in a ring until no row wants them any more. */
+static asc_status resample(asc_ctx *ctx, const asc_image *in, asc_filter filter, asc_image *out) {
+    const bool wider = in->width != out->width, higher = in->height != out->height;
+    const size_t n = (size_t)out->width * 3;
+    taps rows = {0}, columns = {0};
+    uint8_t *ring = NULL;
+    int32_t *sum = asc_calloc(ctx, ASC_MEM_SCRATCH, n, sizeof *sum);
+    asc_status st = sum != NULL ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
+    if (st == ASC_OK && wider) st = taps_init(ctx, &rows, in->width, out->width, filter);
+    if (st == ASC_OK && higher) st = taps_init(ctx, &columns, in->height, out->height, filter);
+    if (st == ASC_OK && wider && higher) {
+        ring = asc_calloc(ctx, ASC_MEM_SCRATCH, (size_t)columns.width, n);
+        if (ring == NULL) st = ASC_RESOURCE_EXHAUSTED;
+    }
+    int64_t made = 0; /* rows of the first pass */
+    for (int64_t y = 0; st == ASC_OK && y < out->height; y++) {
+        uint8_t *to = out->rgb + (size_t)y * n;
+        if (!higher) along_row(in, y, &rows, out->width, to);
+        for (size_t i = 0; higher && i < n; i++) sum[i] = 1 << (FRACTION - 1);
+        for (int64_t k = 0; higher && k < columns.count[y]; k++) {
+            const int64_t from = columns.first[y] + k;
+            const uint8_t *row = in->rgb + (size_t)from * n;
+            if (wider) row = ring + (size_t)(from % columns.width) * n;
+            if (wider && from >= made)
+                along_row(in, from, &rows, out->width, ring + (size_t)(from % columns.width) * n);
+            if (from >= made) made = from + 1;
+            add_row(sum, row, columns.weight[y * columns.width + k], n);
+        }
+        if (higher) end_row(sum, n, to);
+    }
+    taps_deinit(ctx, &rows);
+    taps_deinit(ctx, &columns);
+    asc_free(ctx, ring);
+    asc_free(ctx, sum);
     return st;
 }
 
@@ -151,26 +183,17 @@ static asc_status copy(asc_ctx *ctx, const asc_image *in, asc_image *out) {
 
 asc_status asc_image_resize(asc_ctx *ctx, const asc_image *in, int64_t width, int64_t height,
                             asc_filter filter, asc_image *out) {
-    asc_image middle = {0};
     *out = (asc_image){0};
     asc_status st = asc_image_check_size(ctx, width, height);
-    if (st == ASC_OK) st = asc_image_check_size(ctx, width, in->height); /* the picture between the passes */
     if (st != ASC_OK) return st;
     if ((int)filter < 0 || filter >= ASC_N_FILTERS)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "there is no filter %d", (int)filter);
     if (width == in->width && height == in->height) {
         st = copy(ctx, in, out);
-    } else if (filter == ASC_FILTER_NEAREST) {
-        st = asc_image_create(ctx, width, height, out);
-        if (st == ASC_OK) st = nearest(ctx, in, out);
-    } else if (width == in->width) {
-        st = one_pass(ctx, in, false, height, filter, out);
-    } else if (height == in->height) {
-        st = one_pass(ctx, in, true, width, filter, out);
     } else {
-        st = one_pass(ctx, in, true, width, filter, &middle);
-        if (st == ASC_OK) st = one_pass(ctx, &middle, false, height, filter, out);
-        asc_image_free(ctx, &middle);
+        st = asc_image_create(ctx, width, height, out);
+        if (st == ASC_OK)
+            st = filter == ASC_FILTER_NEAREST ? nearest(ctx, in, out) : resample(ctx, in, filter, out);
     }
     if (st != ASC_OK) asc_image_free(ctx, out);
     if (st == ASC_OK) memcpy(out->note, in->note, sizeof out->note);

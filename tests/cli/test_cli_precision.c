@@ -31,9 +31,37 @@ static void test_nets(void **state) {
                    "rerun n.json");
     assert_non_null(strstr(p->out, "bit for bit"));
     program_expect(p, 0, NULL, "grep '\"precision\": \"high\"' n.json");
-    program_expect(p, 0, "no product belongs to 'nowhere'",
+    program_expect(p, 3, "no part 'nowhere'",
                    "M=$Z/../../onnx/simple/test_single_relu_model/model.onnx; "
                    "$A explain $M --input r.csv --method saliency --precision-at nowhere=high");
+}
+
+/* A part that is misspelt is an error before anything runs, with the nearest name; one without products is
+ * said. */
+static void test_unknown_parts(void **state) {
+    program *p = *state;
+    static const char *const cases[][2] = {
+        {"blocks.0.atn", "no part 'blocks.0.atn'; did you mean 'blocks.0.attn'?"},
+        {"heads", "did you mean 'head'?"},
+        {"blocks.77", "no part 'blocks.77'"},
+        {"blocks.0.attnx", "did you mean 'blocks.0.attn'?"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char command[300];
+        snprintf(command, sizeof command, "$A explain $L --prompt 'a b' --precision-at %s=high", cases[i][0]);
+        program_expect(p, 3, cases[i][1], command);
+        snprintf(command, sizeof command,
+                 "echo '{\"prompt\": \"a b\"}' >q.json; $A explain $L --ask q.json --precision-at %s=high",
+                 cases[i][0]);
+        program_expect(p, 3, cases[i][1], command);
+    }
+    program_expect(p, 3, "did you mean 'blocks.1'?",
+                   "$A compare $L --modes eager,deferred --precision-at block.1=high");
+    program_expect(
+        p, 0, NULL,
+        "$A explain $L --prompt 'a b' --precision-at blocks=high --precision-at blocks.1.attn=medium");
+    program_expect(p, 0, "no product belongs to 'blocks.0.out'",
+                   "$A explain $L --prompt 'a b' --precision-at blocks.0.out=high");
 }
 
 static void test_int8(void **state) {
@@ -53,6 +81,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_levels_are_kept, program_setup, program_teardown),
         cmocka_unit_test_setup_teardown(test_nets, program_setup, program_teardown),
+        cmocka_unit_test_setup_teardown(test_unknown_parts, program_setup, program_teardown),
         cmocka_unit_test_setup_teardown(test_int8, program_setup, program_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

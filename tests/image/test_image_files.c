@@ -235,6 +235,37 @@ static void test_absurd_sizes(void **state) {
     test_ctx_end(ctx);
 }
 
+/* Resizing keeps a few rows between its passes, and a PNG is read a row at a time. */
+static void test_memory(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    asc_image large = {0}, small = {0}, again = {0};
+    char path[] = "/tmp/ascribe-image-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_ok(ctx, asc_image_create(ctx, 3000, 2000, &large));
+    for (size_t i = 0; i < (size_t)3000 * 2000 * 3; i++) large.rgb[i] = (uint8_t)(i * i >> 7);
+    const size_t live = asc_memory(ctx).live_total;
+    assert_ok(ctx, asc_image_resize(ctx, &large, 300, 200, ASC_FILTER_BICUBIC, &small));
+    assert_true(asc_memory(ctx).peak_total - live < ((size_t)300 * 200 + 300 * 60) * 3 + 200000);
+    assert_ok(ctx, asc_image_write(ctx, path, &large));
+    asc_ctx *fresh = test_ctx("cpu", NULL);
+    char *file = NULL;
+    size_t len = 0;
+    assert_ok(ctx, asc_file_read(ctx, path, 1 << 26, &file, &len));
+    asc_free(ctx, file);
+    assert_ok(fresh, asc_image_read(fresh, path, &again));
+    assert_memory_equal(again.rgb, large.rgb, (size_t)3000 * 2000 * 3);
+    assert_true(asc_memory(fresh).peak_total < (size_t)3000 * 2000 * 3 + 2 * len + 500000);
+    unlink(path);
+    asc_image_free(fresh, &again);
+    test_ctx_end(fresh);
+    asc_image_free(ctx, &small);
+    asc_image_free(ctx, &large);
+    test_ctx_end(ctx);
+}
+
 static void test_refused_options(void **state) {
     (void)state;
     asc_ctx *ctx = test_ctx("cpu", "deferred");
@@ -327,11 +358,11 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),         cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_truncated),     cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_absurd_sizes),  cmocka_unit_test(test_refused_options),
-        cmocka_unit_test(test_write),         cmocka_unit_test(test_early_end),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_cases),           cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_truncated),       cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_absurd_sizes),    cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_refused_options), cmocka_unit_test(test_write),
+        cmocka_unit_test(test_early_end),       cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
