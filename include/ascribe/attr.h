@@ -257,9 +257,12 @@ typedef struct asc_result {
     double *inner_scores; /* [n_inner, n_features] */
     size_t n_inner;
     /* encoders */
+    const char *answer_kind; /* what is explained: "class", "word" (masked), "span" (an answer in the text);
+                                NULL: a similarity, a neuron, a language model's answer */
     char *label, *versus_label;  /* "" unless a class is explained */
     char *second, *similar_to;   /* "" if none */
-    char *top_labels[ASC_N_TOP]; /* classes of `top`, whose ids are their numbers; NULL for language models */
+    char *top_labels[ASC_N_TOP]; /* classes of `top`, whose ids are their numbers; words; answers, whose ids
+                                    are their first tokens' places; NULL for language models */
     char *neuron_site;           /* request.neuron: what is explained; NULL = an answer or a class */
     int64_t neuron_index, neuron_token; /* its column; token of the prompt, counted from 0 */
     char *site;    /* request.site: the inner values that scores belong to; NULL = the embeddings */

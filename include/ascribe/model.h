@@ -49,6 +49,8 @@ typedef struct asc_model_info {
     bool encoder;                /* a text encoder: classes and embeddings, no next tokens */
     const asc_adapter *adapters; /* as asked for when it was opened */
     size_t n_adapters;
+    const char *head; /* of an encoder: "classes", "tokens" (a class each), "words" (masked language model),
+                         "span" (question answering); NULL: embeddings only, or no encoder */
 } asc_model_info;
 
 /* Opens a GGUF file, checks it and its tokenizer. Errors name file, key or tensor: NOT_FOUND,

@@ -14,9 +14,10 @@ static asc_status refuse_language_model(asc_job *j) {
                  j->m->path);
         return asc_hint(j->ctx, "give the text itself (--text)");
     }
-    bool tokens = j->m->encoder->cfg.head == ASC_HEAD_TOKENS;
-    if (q->target_ids != NULL || q->generate > 0 || q->versus_ids != NULL ||
-        (q->target.ptr != NULL && !tokens)) {
+    const asc_head_kind head = j->m->encoder->cfg.head;
+    const bool words = head == ASC_HEAD_WORDS, texts = head != ASC_HEAD_NONE && head != ASC_HEAD_CLASSES;
+    if (q->generate > 0 || (!words && (q->target_ids != NULL || q->versus_ids != NULL)) ||
+        (q->target.ptr != NULL && !texts)) {
         ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT,
                  "'%s' is a text encoder: it writes no answer that could be a target", j->m->path);
         return asc_hint(j->ctx,
@@ -42,9 +43,9 @@ static asc_status choose_output(asc_job *j) {
     const asc_encoder_config *c = &j->m->encoder->cfg;
     if (q->neuron != NULL && q->neuron[0] != '\0') return ASC_OK; /* neuron.c has its own refusals */
     if (q->similar_to.ptr != NULL) {
-        if (q->label.ptr != NULL || q->versus.ptr != NULL) {
-            ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "a class and a text to be similar to");
-            return asc_hint(j->ctx, "give one of --label and --similar-to");
+        if (q->label.ptr != NULL || q->versus.ptr != NULL || q->target.ptr != NULL) {
+            ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "a class or an answer, and a text to be similar to");
+            return asc_hint(j->ctx, "give one of --label (or --target) and --similar-to");
         }
         if (q->second.ptr != NULL) {
             ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "a second text and a text to be similar to");
@@ -64,7 +65,11 @@ static asc_status choose_output(asc_job *j) {
     /* the one score of a ranking model is no probability */
     if (c->head == ASC_HEAD_CLASSES && c->n_classes == 1 && q->output == ASC_OUTPUT_LOGPROB)
         e->resolved.output = ASC_OUTPUT_LOGIT;
-    return asc_model_need_classes(j->m);
+    if (c->head != ASC_HEAD_WORDS && c->head != ASC_HEAD_SPAN) return asc_model_need_classes(j->m);
+    if (q->label.ptr == NULL) return ASC_OK;
+    ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "'%s' has no classes: it %s", j->m->path,
+             c->head == ASC_HEAD_WORDS ? "guesses masked words" : "finds answers in a text");
+    return asc_hint(j->ctx, "name the %s with --target", c->head == ASC_HEAD_WORDS ? "word" : "answer");
 }
 
 asc_status asc_encoder_job_begin(asc_job *j) {
@@ -83,6 +88,7 @@ void asc_encoder_job_end(asc_job *j) {
     if (j->encoder == NULL) return;
     asc_free(j->ctx, j->encoder->similar);
     asc_free(j->ctx, j->encoder->types);
+    asc_free(j->ctx, j->encoder->places);
     asc_free(j->ctx, j->encoder->prompt_types);
     asc_free(j->ctx, j->encoder->special);
     asc_free(j->ctx, j->encoder);
@@ -97,7 +103,11 @@ asc_baseline asc_encoder_baseline(const asc_job *j, int32_t *id) {
         return c->pad >= 0 ? ASC_BASELINE_PAD : ASC_BASELINE_ZERO;
     }
     *id = c->mask;
-    return c->mask >= 0 ? ASC_BASELINE_TOKEN : ASC_BASELINE_REMOVE;
+    if (c->mask >= 0) return ASC_BASELINE_TOKEN;
+    const bool moves =
+        c->head == ASC_HEAD_TOKENS || c->head == ASC_HEAD_SPAN; /* places, if words are left out */
+    if (moves && j->req->similar_to.ptr == NULL && c->pad >= 0) *id = c->pad;
+    return *id >= 0 ? ASC_BASELINE_PAD : ASC_BASELINE_REMOVE;
 }
 
 bool asc_encoder_frames(const asc_job *j, size_t i) {
@@ -323,6 +333,10 @@ asc_status asc_encoder_targets(asc_job *j) {
     ASC_TRY(copy_text(j, j->req->second.ptr != NULL ? j->req->second : asc_view_of(""), &r->second));
     ASC_TRY(prompt_types(j));
     if (j->neuron.on) return asc_neuron_target(j);
+    const asc_head_kind head = j->m->encoder->cfg.head;
+    const bool similar = j->req->output == ASC_OUTPUT_SIMILARITY;
+    if (!similar && (head == ASC_HEAD_WORDS || head == ASC_HEAD_SPAN)) return asc_encoder_place_targets(j);
+    if (!similar) r->answer_kind = "class";
     ASC_TRY(j->req->output == ASC_OUTPUT_SIMILARITY ? similarity_target(j) : class_targets(j));
     ASC_TRY(name_target(j));
     ASC_TRY(copy_text(j, asc_view_of(r->versus_label), &r->versus));

@@ -38,6 +38,7 @@ static asc_status find_off(asc_job *j, const asc_chat_text *chat, bool *off) {
     const asc_result *r = j->r;
     asc_status st = ASC_OK;
     int64_t n_vocab = (int64_t)asc_tokenizer_get_info(asc_model_tokenizer(j->m)).n_vocab;
+    for (size_t i = 0; j->encoder != NULL && i < r->n_prompt; i++) off[i] = asc_encoder_fixed(j, i);
     for (size_t k = 0; k < q->n_skip_tokens; k++) {
         if (q->skip_tokens[k] < 0 || q->skip_tokens[k] >= n_vocab) {
             ASC_FAIL(j->ctx, ASC_OUT_OF_RANGE, "skipped token %d is not in the vocabulary of %lld",

@@ -10,9 +10,12 @@ typedef struct asc_encoder_job {
     asc_request resolved; /* the request with the output in force; the job's req points here */
     double *similar;      /* embedding of request.similar_to; NULL = a class is explained */
     size_t n_similar;
-    size_t n_separators;    /* tokens behind the so manyth separator are of type 1; 0 = all are of type 0 */
-    size_t token;           /* token heads: the token whose class is explained */
-    const int32_t *row_ids; /* while rows [b,len] of ids are recorded; NULL: the prompt's own */
+    size_t n_separators; /* tokens behind the so manyth separator are of type 1; 0 = all are of type 0 */
+    int32_t *places;     /* word heads: the prompt's mask tokens, n_places; NULL = none */
+    size_t n_places;
+    int32_t answer[2], rival[2]; /* span heads: first and last token of the answer, and of the other one */
+    size_t token;                /* token heads: the token whose class is explained */
+    const int32_t *row_ids;      /* while rows [b,len] of ids are recorded; NULL: the prompt's own */
     size_t n_row_ids;
     bool *special;         /* tokens of the prompt that frame the text; NULL: told by their ids */
     int32_t *prompt_types; /* of the prompt's tokens; NULL = all 0 */
@@ -41,6 +44,10 @@ void asc_encoder_job_end(asc_job *j);
 ASC_MUST_USE asc_status asc_encoder_prompt(asc_job *j, asc_strbuf *text, asc_token **out, size_t *n);
 /* What is explained: class and its rival, or the other text's embedding; the most likely classes. */
 ASC_MUST_USE asc_status asc_encoder_targets(asc_job *j);
+/* encoder_places.c: the same of heads that speak of words and places; and tokens that are never perturbed,
+ * because they are what is asked about. */
+ASC_MUST_USE asc_status asc_encoder_place_targets(asc_job *j);
+bool asc_encoder_fixed(const asc_job *j, size_t i);
 /* [MASK] for perturbations, the padding token for paths; else nothing, or zero. */
 asc_baseline asc_encoder_baseline(const asc_job *j, int32_t *id);
 /* Tokens of the prompt that frame the text ([CLS], [SEP]) are no features. `given`: the ids came from the

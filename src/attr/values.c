@@ -127,6 +127,8 @@ double asc_job_value_noise(const asc_job *j) {
     asc_answer answers[2];
     asc_job_answers(j, answers);
     double m = (double)(answers[0].n - answers[0].first + answers[1].n);
+    if (j->encoder != NULL && j->m->encoder->cfg.head == ASC_HEAD_SPAN)
+        m = answers[1].n > 0 ? 4.0 : 2.0; /* where an answer begins and where it ends */
     return noise_of(j, m, j->r->value);
 }
 

@@ -90,6 +90,15 @@ static void tensors(asc_text *t, const asc_inspect *f, bool all) {
 static void classes_part(asc_text *t, const asc_model *m) {
     enum { SHOWN_CLASSES = 8 };
     size_t n = asc_model_n_classes(m);
+    const char *head = asc_model_get_info(m).head;
+    if (n == 0 && head != NULL) {
+        bool words = strcmp(head, "words") == 0;
+        asc_text_addf(t, "  a text encoder that %s; embeddings of %zu numbers (--similar-to)\n",
+                      words ? "guesses masked words (--text with the mask token, --target WORD)"
+                            : "finds answers (--text QUESTION --second TEXT --target PART)",
+                      asc_model_embedding_width(m));
+        return;
+    }
     if (n == 0) {
         asc_text_addf(t, "  a text encoder without classes: embeddings of %zu numbers (--similar-to)\n",
                       asc_model_embedding_width(m));

@@ -26,10 +26,18 @@ typedef struct faith {
 
 static bool is_random(const char *method) { return strcmp(method, "random") == 0; }
 
+static bool answers(const asc_result *r, const char *kind) {
+    return r->answer_kind != NULL && strcmp(r->answer_kind, kind) == 0;
+}
+
 static asc_status fix_answer(faith *s) {
     const asc_result *r = s->job.r;
     asc_request *q = &s->base;
-    if (s->m->kind == ASC_MODEL_ENCODER) {
+    if (answers(r, "span")) {
+        q->target = (asc_view){r->target, r->target_len};
+        return ASC_OK;
+    }
+    if (s->m->kind == ASC_MODEL_ENCODER && !answers(r, "word")) {
         const asc_encoder_config *c = &s->m->encoder->cfg;
         if (q->similar_to.ptr != NULL || r->label == NULL || c->n_classes < 2) return ASC_OK;
         for (int64_t i = 0; i < c->n_classes; i++) {
@@ -102,11 +110,11 @@ static asc_status sanity(faith *s, const asc_request *q, const double *scores, a
     asc_request alt = *q;
     bool encoder = s->m->kind == ASC_MODEL_ENCODER, labels = s->other_label[0] != '\0';
     asc_status st = ASC_OK;
-    if (encoder)
-        alt.label = (asc_view){s->other_label, strlen(s->other_label)};
-    else
+    if (s->other_ids != NULL)
         alt.target_ids = s->other_ids;
-    if (!encoder || labels)
+    else
+        alt.label = (asc_view){s->other_label, strlen(s->other_label)};
+    if (s->other_ids != NULL || labels)
         st = compare(s, s->m, &alt, scores, true, other, &row->metric[ASC_FAITH_OTHER_ANSWER]);
     if (st == ASC_OK && s->o->shuffled != NULL)
         st = compare(s, s->o->shuffled, q, scores, true, other, &row->metric[ASC_FAITH_OTHER_WEIGHTS]);

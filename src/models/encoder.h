@@ -13,7 +13,9 @@
 typedef enum asc_head_kind {
     ASC_HEAD_NONE,    /* only embeddings */
     ASC_HEAD_CLASSES, /* one score for each class of a text */
-    ASC_HEAD_TOKENS   /* one score for each class of each token */
+    ASC_HEAD_TOKENS,  /* one score for each class of each token */
+    ASC_HEAD_WORDS,   /* one score for each token of the vocabulary, at each token (masked language model) */
+    ASC_HEAD_SPAN     /* two scores for each token: the answer begins, or ends there */
 } asc_head_kind;
 
 /* One vector of all tokens' vectors. */
@@ -119,7 +121,8 @@ typedef struct asc_encoder_run {
 
 /* What leaves the last block (and a final norm): [B,T,D]. */
 asc_tensor *asc_encoder_hidden(asc_encoder *e, const asc_encoder_run *run);
-/* Scores of the classes: [B,C], of a token head [B,T,C]. The encoder has a head. */
+/* Scores of the classes: [B,C]; of heads that speak of tokens [..,C] for hidden [..,D], with C = V for words
+ * and 2 for spans. The encoder has a head. */
 asc_tensor *asc_encoder_classes(asc_encoder *e, asc_tensor *hidden);
 /* The text's embedding, of length 1: [B,embed_width]. */
 asc_tensor *asc_encoder_embedding(asc_encoder *e, asc_tensor *hidden);

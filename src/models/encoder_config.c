@@ -43,7 +43,7 @@ void asc_encoder_list_families(asc_strbuf *out) {
 bool asc_encoder_is_family(asc_view model_type) { return find_family(model_type) != NULL; }
 
 void asc_encoder_config_deinit(asc_ctx *ctx, asc_encoder_config *c) {
-    asc_hf_free_labels(ctx, c->labels, c->n_classes);
+    if (c->labels != NULL) asc_hf_free_labels(ctx, c->labels, c->n_classes);
     asc_free(ctx, c->plan);
     *c = (asc_encoder_config){0};
 }
@@ -161,16 +161,43 @@ done:
     return st;
 }
 
+static asc_head_kind head_kind(const asc_json *config) {
+    static const struct {
+        const char *end;
+        asc_head_kind kind;
+    } ends[] = {{"ForSequenceClassification", ASC_HEAD_CLASSES},
+                {"ForTokenClassification", ASC_HEAD_TOKENS},
+                {"ForMaskedLM", ASC_HEAD_WORDS},
+                {"BertForPreTraining", ASC_HEAD_WORDS},
+                {"ForQuestionAnswering", ASC_HEAD_SPAN}};
+    asc_view a = asc_json_str(asc_json_at(asc_json_get(config, "architectures"), 0));
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        if (asc_view_ends(a, asc_view_of(ends[i].end))) return ends[i].kind;
+    }
+    return ASC_HEAD_NONE;
+}
+
+/* Heads that score words or places have no classes with names. */
+static asc_status nameless_head(const reader *r) {
+    asc_encoder_config *c = r->c;
+    const asc_encoder_family *f = c->family;
+    c->n_classes = c->head == ASC_HEAD_WORDS ? c->n_vocab : 2;
+    c->head_eps = c->eps;
+    if (c->head == ASC_HEAD_SPAN) c->has_head_dense = f->names->token_dense != NULL;
+    if (c->head == ASC_HEAD_WORDS) c->has_head_dense = true;
+    c->head_act = ASC_MLP_GELU;
+    return f->words_act != NULL ? asc_hf_read_act(&r->k, f->words_act, "gelu", &c->head_act) : ASC_OK;
+}
+
 static asc_status head(const reader *r) {
     asc_encoder_config *c = r->c;
     const asc_hf_keys *k = &r->k;
     const asc_encoder_family *f = c->family;
     asc_status st = ASC_OK;
-    asc_view a = asc_json_str(asc_json_at(asc_hf_key(k, "architectures"), 0)), problem, pooling;
-    c->head = asc_view_ends(a, asc_view_of("ForSequenceClassification")) ? ASC_HEAD_CLASSES
-              : asc_view_ends(a, asc_view_of("ForTokenClassification"))  ? ASC_HEAD_TOKENS
-                                                                         : ASC_HEAD_NONE;
+    asc_view problem, pooling;
+    c->head = head_kind(k->obj);
     if (c->head == ASC_HEAD_NONE) return ASC_OK;
+    if (c->head == ASC_HEAD_WORDS || c->head == ASC_HEAD_SPAN) return nameless_head(r);
     bool tokens = c->head == ASC_HEAD_TOKENS;
     c->has_head_dense = tokens ? f->names->token_dense != NULL : f->names->head_dense != NULL;
     c->head_pool = ASC_POOL_FIRST;

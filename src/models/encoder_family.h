@@ -14,7 +14,11 @@ typedef struct asc_encoder_names {
     const char *layer; /* has one %lld */
     const char *q, *k, *v, *qkv, *o, *attn_norm, *gate, *up, *down, *mlp_norm;
     const char *head_dense, *head_norm, *head;
-    const char *token_dense, *token_norm; /* of a token classification head, in front of `classifier` */
+    const char *token_dense, *token_norm;         /* in front of the classifier of tokens, and of spans */
+    const char *words_dense, *words_norm, *words; /* of a masked language model; `words` has the table's
+                                                     weight where the file has none */
+    const char *words_bias;                       /* where the bias may be instead of with `words` */
+    const char *span;
 } asc_encoder_names;
 
 typedef struct asc_encoder_family {
@@ -27,6 +31,7 @@ typedef struct asc_encoder_family {
     bool fixed_pad;  /* ... which is 1 for positions, whatever the config says (MPNet) */
     bool modern;     /* ModernBERT: rotary positions, local windows, pre-norm, gated */
     asc_mlp_act head_act;
+    const char *words_act; /* key of config.json; NULL = gelu */
 } asc_encoder_family;
 
 extern const asc_encoder_family asc_encoder_families[];

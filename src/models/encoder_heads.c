@@ -39,7 +39,7 @@ asc_tensor *asc_encoder_classes(asc_encoder *e, asc_tensor *hidden) {
     asc_ctx *ctx = e->ctx;
     const asc_encoder_config *c = &e->cfg;
     const char *label = asc_set_label(ctx, "head");
-    asc_tensor *h = c->head == ASC_HEAD_TOKENS ? hidden : pool(ctx, hidden, c->head_pool);
+    asc_tensor *h = c->head != ASC_HEAD_CLASSES ? hidden : pool(ctx, hidden, c->head_pool);
     if (c->has_head_dense) h = asc_activate(ctx, asc_project(ctx, h, &e->head_dense), c->head_act);
     if (e->head_norm.w != NULL) h = asc_layer_norm(ctx, h, e->head_norm.w, e->head_norm.b, c->head_eps);
     h = asc_project(ctx, h, &e->head);

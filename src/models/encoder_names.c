@@ -10,18 +10,35 @@
     .word = "embeddings.word_embeddings", .position = "embeddings.position_embeddings",                      \
     .type = "embeddings.token_type_embeddings", .embed_norm = "embeddings.LayerNorm"
 
-static const asc_encoder_names bert = {
-    .prefix = "bert.", BERT_ENTRY, BERT_LAYER, .head_dense = "^pooler.dense", .head = "classifier"};
+#define LM_HEAD                                                                                              \
+    .words_dense = "lm_head.dense", .words_norm = "lm_head.layer_norm", .words = "lm_head.decoder",          \
+    .words_bias = "lm_head", .span = "qa_outputs"
+
+static const asc_encoder_names bert = {.prefix = "bert.",
+                                       BERT_ENTRY,
+                                       BERT_LAYER,
+                                       .head_dense = "^pooler.dense",
+                                       .head = "classifier",
+                                       .words_dense = "cls.predictions.transform.dense",
+                                       .words_norm = "cls.predictions.transform.LayerNorm",
+                                       .words = "cls.predictions.decoder",
+                                       .words_bias = "cls.predictions",
+                                       .span = "qa_outputs"};
 static const asc_encoder_names roberta = {.prefix = "roberta.",
                                           BERT_ENTRY,
                                           BERT_LAYER,
                                           .head_dense = "classifier.dense",
-                                          .head = "classifier.out_proj"};
+                                          .head = "classifier.out_proj",
+                                          LM_HEAD};
 static const asc_encoder_names electra = {.prefix = "electra.",
                                           BERT_ENTRY,
                                           BERT_LAYER,
                                           .head_dense = "classifier.dense",
-                                          .head = "classifier.out_proj"};
+                                          .head = "classifier.out_proj",
+                                          .words_dense = "generator_predictions.dense",
+                                          .words_norm = "generator_predictions.LayerNorm",
+                                          .words = "generator_lm_head",
+                                          .span = "qa_outputs"};
 static const asc_encoder_names distilbert = {.prefix = "distilbert.",
                                              .word = "embeddings.word_embeddings",
                                              .position = "embeddings.position_embeddings",
@@ -36,7 +53,11 @@ static const asc_encoder_names distilbert = {.prefix = "distilbert.",
                                              .down = "ffn.lin2",
                                              .mlp_norm = "output_layer_norm",
                                              .head_dense = "pre_classifier",
-                                             .head = "classifier"};
+                                             .head = "classifier",
+                                             .words_dense = "vocab_transform",
+                                             .words_norm = "vocab_layer_norm",
+                                             .words = "vocab_projector",
+                                             .span = "qa_outputs"};
 static const asc_encoder_names mpnet = {.prefix = "mpnet.",
                                         .word = "embeddings.word_embeddings",
                                         .position = "embeddings.position_embeddings",
@@ -52,7 +73,8 @@ static const asc_encoder_names mpnet = {.prefix = "mpnet.",
                                         .down = "output.dense",
                                         .mlp_norm = "output.LayerNorm",
                                         .head_dense = "classifier.dense",
-                                        .head = "classifier.out_proj"};
+                                        .head = "classifier.out_proj",
+                                        LM_HEAD};
 static const asc_encoder_names modernbert = {.prefix = "model.",
                                              .word = "embeddings.tok_embeddings",
                                              .embed_norm = "embeddings.norm",
@@ -68,14 +90,18 @@ static const asc_encoder_names modernbert = {.prefix = "model.",
                                              .head_norm = "head.norm",
                                              .head = "classifier",
                                              .token_dense = "head.dense",
-                                             .token_norm = "head.norm"};
+                                             .token_norm = "head.norm",
+                                             .words_dense = "head.dense",
+                                             .words_norm = "head.norm",
+                                             .words = "decoder",
+                                             .span = "classifier"};
 
 #define BERT_KEYS                                                                                            \
     .width = "hidden_size", .layers = "num_hidden_layers", .heads = "num_attention_heads",                   \
     .ff = "intermediate_size", .act = "hidden_act", .eps = "layer_norm_eps", .default_eps = 1e-12
 
 const asc_encoder_family asc_encoder_families[] = {
-    {.model_type = "bert", .names = &bert, BERT_KEYS, .head_act = ASC_MLP_TANH},
+    {.model_type = "bert", .names = &bert, BERT_KEYS, .head_act = ASC_MLP_TANH, .words_act = "hidden_act"},
     {.model_type = "roberta", .names = &roberta, BERT_KEYS, .behind_pad = true, .head_act = ASC_MLP_TANH},
     {.model_type = "xlm-roberta", .names = &roberta, BERT_KEYS, .behind_pad = true, .head_act = ASC_MLP_TANH},
     {.model_type = "camembert", .names = &roberta, BERT_KEYS, .behind_pad = true, .head_act = ASC_MLP_TANH},
@@ -88,7 +114,8 @@ const asc_encoder_family asc_encoder_families[] = {
      .ff = "hidden_dim",
      .act = "activation",
      .default_eps = 1e-12,
-     .head_act = ASC_MLP_RELU},
+     .head_act = ASC_MLP_RELU,
+     .words_act = "activation"},
     {.model_type = "mpnet",
      .names = &mpnet,
      BERT_KEYS,
@@ -105,6 +132,7 @@ const asc_encoder_family asc_encoder_families[] = {
      .eps = "norm_eps",
      .default_eps = 1e-5,
      .modern = true,
-     .head_act = ASC_MLP_GELU},
+     .head_act = ASC_MLP_GELU,
+     .words_act = "classifier_activation"},
 };
 const size_t asc_n_encoder_families = sizeof asc_encoder_families / sizeof *asc_encoder_families;

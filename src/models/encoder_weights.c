@@ -160,18 +160,47 @@ static void bind_ropes(binder *b) {
     }
 }
 
+/* Masked language models: the last layer is the word table unless the file has one, and so is its bias
+ * under one of two names. A file of the bare model has no head, whatever its config says. */
+static void bind_words(binder *b) {
+    asc_encoder *e = b->e;
+    asc_encoder_config *c = &e->cfg;
+    const asc_encoder_names *n = b->names;
+    char full[200];
+    full_name(b, n->words_dense, false, ".weight", full);
+    if (b->st == ASC_OK && asc_weights_find(b->g, full) == NULL) {
+        c->head = ASC_HEAD_NONE;
+        return;
+    }
+    e->head_dense = bind_proj(b, n->words_dense, false, c->head_bias, c->d_model, c->d_model);
+    e->head_norm = bind_norm(b, n->words_norm, false, true);
+    e->head.w = bind(b, n->words, false, ".weight", false, c->n_vocab, c->d_model);
+    if (e->head.w == NULL) e->head.w = e->embed;
+    e->head.b = bind(b, n->words, false, ".bias", false, 0, c->n_vocab);
+    asc_tensor *other =
+        n->words_bias != NULL ? bind(b, n->words_bias, false, ".bias", false, 0, c->n_vocab) : NULL;
+    if (e->head.b == NULL) e->head.b = other;
+}
+
 static void bind_head(binder *b) {
     asc_encoder *e = b->e;
     const asc_encoder_config *c = &e->cfg;
     const asc_encoder_names *n = b->names;
     if (c->head == ASC_HEAD_NONE) return;
-    bool tokens = c->head == ASC_HEAD_TOKENS;
-    const char *norm = tokens ? n->token_norm : n->head_norm;
+    if (c->head == ASC_HEAD_WORDS) {
+        bind_words(b);
+        return;
+    }
+    const bool tokens = c->head != ASC_HEAD_CLASSES;
+    const char *norm = tokens ? n->token_norm : n->head_norm, *last = c->head == ASC_HEAD_SPAN ? n->span
+                                                                      : c->head == ASC_HEAD_TOKENS
+                                                                          ? "classifier"
+                                                                          : n->head;
     if (c->has_head_dense)
         e->head_dense = bind_proj(b, tokens ? n->token_dense : n->head_dense, false, c->head_bias, c->d_model,
                                   c->d_model);
     if (norm != NULL) e->head_norm = bind_norm(b, norm, false, true);
-    e->head = bind_proj(b, tokens ? "classifier" : n->head, false, true, c->n_classes, c->d_model);
+    e->head = bind_proj(b, last, false, true, c->n_classes, c->d_model);
 }
 
 /* Layers behind pooling. */
@@ -190,6 +219,8 @@ static bool has_no_effect(const binder *b, asc_view name) {
     size_t n = strlen(b->names->prefix);
     if (in_base) base = asc_view_make(name.ptr + n, name.len - n);
     if (asc_view_eqs(base, "embeddings.position_ids") || asc_view_starts(base, asc_view_of("pooler.")))
+        return true;
+    if (b->e->cfg.head == ASC_HEAD_WORDS && asc_view_starts(name, asc_view_of("cls.seq_relationship.")))
         return true;
     return b->e->cfg.head == ASC_HEAD_NONE &&
            ((b->prefixed && !in_base) || asc_view_starts(name, asc_view_of("cls.")) ||

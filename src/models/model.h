@@ -57,6 +57,9 @@ ASC_MUST_USE asc_status asc_model_check_types(asc_model *m, const int32_t *types
 /* A class by name, whatever its case, or number; NOT_FOUND lists the names. */
 ASC_MUST_USE asc_status asc_model_find_class(const asc_model *m, asc_view name, int32_t *out);
 asc_status asc_model_need_classes(const asc_model *m);
+/* Scores [n_at,C] of a head that speaks of tokens, at n_at of the n tokens. */
+ASC_MUST_USE asc_status asc_model_score_tokens(asc_model *m, const int32_t *ids, const int32_t *types,
+                                               size_t n, const int32_t *at, size_t n_at, float *out);
 /* A text, or two, as an encoder reads it, with its special tokens. */
 typedef struct asc_encoder_text {
     asc_token *tokens; /* byte ranges tile each text; those of special tokens are empty */

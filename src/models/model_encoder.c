@@ -43,9 +43,9 @@ asc_status asc_encoder_no_adapters(const asc_model *m, size_t n_adapters) {
 }
 
 size_t asc_model_n_classes(const asc_model *m) {
-    return m->kind == ASC_MODEL_ENCODER && m->encoder->cfg.head != ASC_HEAD_NONE
-               ? (size_t)m->encoder->cfg.n_classes
-               : 0;
+    if (m->kind != ASC_MODEL_ENCODER) return 0;
+    const asc_encoder_config *c = &m->encoder->cfg;
+    return c->head == ASC_HEAD_CLASSES || c->head == ASC_HEAD_TOKENS ? (size_t)c->n_classes : 0;
 }
 
 const char *asc_model_class_name(const asc_model *m, size_t i) {
@@ -137,6 +137,27 @@ asc_status asc_model_classify(asc_model *m, const int32_t *ids, const int32_t *t
     return st;
 }
 
+asc_status asc_model_score_tokens(asc_model *m, const int32_t *ids, const int32_t *types, size_t n,
+                                  const int32_t *at, size_t n_at, float *out) {
+    asc_ctx *ctx = m->ctx;
+    const asc_encoder_config *c = &m->encoder->cfg;
+    size_t n_out;
+    asc_status st = check(m, ids, types, n);
+    if (st == ASC_OK && !asc_mul_size(n_at, (size_t)c->n_classes, &n_out)) st = ASC_RESOURCE_EXHAUSTED;
+    if (st != ASC_OK) return st;
+    asc_scope_begin(ctx);
+    asc_tensor *h = hidden_of(m, ids, types, n);
+    if (h->poison == ASC_OK)
+        h = asc_gather(ctx, asc_reshape(ctx, h, ASC_SHAPE((int64_t)n, c->d_model)),
+                       asc_from_i32(ctx, ASC_SHAPE((int64_t)n_at), at));
+    if (h->poison == ASC_OK) h = asc_encoder_classes(m->encoder, h);
+    st = asc_scope_close(ctx, asc_read_f32(ctx, h, out, n_out));
+    for (size_t i = 0; st == ASC_OK && i < n_out; i++) {
+        if (!isfinite(out[i])) st = asc_model_explain_nan(m, "a token's score");
+    }
+    return st;
+}
+
 size_t asc_model_embedding_width(const asc_model *m) {
     return m->kind == ASC_MODEL_ENCODER ? (size_t)m->encoder->cfg.embed_width : 0;
 }
@@ -156,6 +177,11 @@ asc_status asc_model_embed_text(asc_model *m, const int32_t *ids, size_t n, doub
 }
 
 void asc_model_encoder_info(asc_model *m) {
+    static const char *const heads[] = {[ASC_HEAD_NONE] = NULL,
+                                        [ASC_HEAD_CLASSES] = "classes",
+                                        [ASC_HEAD_TOKENS] = "tokens",
+                                        [ASC_HEAD_WORDS] = "words",
+                                        [ASC_HEAD_SPAN] = "span"};
     const asc_encoder_config *c = &m->encoder->cfg;
     m->info = (asc_model_info){.path = m->path,
                                .architecture = c->architecture,
@@ -169,7 +195,8 @@ void asc_model_encoder_info(asc_model *m) {
                                .n_vocab = c->n_vocab,
                                .context_length = c->context,
                                .file_bytes = m->weights->file_bytes,
-                               .encoder = true};
+                               .encoder = true,
+                               .head = heads[c->head]};
     for (size_t k = 0; k < m->weights->n; k++) {
         const asc_weight *t = &m->weights->v[k];
         int64_t n = 1;

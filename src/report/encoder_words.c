@@ -3,8 +3,18 @@
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 bool asc_of_encoder(const asc_result *r) { return r->label != NULL; }
+
+static bool kind_is(const asc_result *r, const char *kind) {
+    return r->answer_kind != NULL && strcmp(r->answer_kind, kind) == 0;
+}
+
+const char *asc_answer_word(const asc_result *r) {
+    if (kind_is(r, "word")) return "word";
+    return !asc_of_encoder(r) || kind_is(r, "span") ? "answer" : "class";
+}
 
 const char *asc_input_word(const asc_result *r) { return asc_of_encoder(r) ? "text" : "prompt"; }
 
@@ -18,13 +28,15 @@ void asc_encoder_subject(const asc_result *r, const char *output_word, char out[
     if (r->output == ASC_OUTPUT_SIMILARITY)
         snprintf(out, 160, "the similarity with the other text");
     else
-        snprintf(out, 160, "the %s of the class%s", output_word,
-                 r->n_versus > 0 ? " minus that of the other class" : "");
+        snprintf(out, 160, "the %s of the %s%s%s", output_word, asc_answer_word(r),
+                 r->n_versus > 0 ? " minus that of the other " : "",
+                 r->n_versus > 0 ? asc_answer_word(r) : "");
 }
 
 void asc_put_encoder_json(asc_text *t, const asc_result *r) {
     if (!asc_of_encoder(r)) return;
     asc_text_object(t, "encoder");
+    asc_text_strz(t, "answer", r->answer_kind);
     asc_text_strz(t, "label", r->label[0] != '\0' ? r->label : NULL);
     asc_text_strz(t, "versus_label", r->versus_label[0] != '\0' ? r->versus_label : NULL);
     asc_text_strz(t, "second", r->second[0] != '\0' ? r->second : NULL);

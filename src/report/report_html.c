@@ -71,7 +71,7 @@ static void put_head(page *p) {
         asc_text_adds(t, "similarity with ");
         put_piece(t, asc_view_cut(asc_view_of(r->similar_to), 120));
     } else {
-        asc_text_adds(t, r->neuron_site != NULL ? "neuron " : asc_of_encoder(r) ? "class " : "answer ");
+        asc_text_addf(t, "%s ", r->neuron_site != NULL ? "neuron" : asc_answer_word(r));
         put_piece(t, without_blank(r->target, r->target_len));
     }
     if (r->n_versus > 0) {
@@ -211,10 +211,12 @@ static void put_answer(page *p) {
         put_numbers_of(p, "Value");
         return;
     }
-    asc_text_addf(t, "<dt>%s</dt><dd>",
-                  r->output == ASC_OUTPUT_SIMILARITY ? "The other text"
-                  : asc_of_encoder(r)                ? "Likeliest classes"
-                                                     : "The model would say");
+    const char *word = asc_answer_word(r);
+    if (r->output != ASC_OUTPUT_SIMILARITY && asc_of_encoder(r))
+        asc_text_addf(t, "<dt>Likeliest %s%s</dt><dd>", word, strcmp(word, "class") == 0 ? "es" : "s");
+    else
+        asc_text_addf(t, "<dt>%s</dt><dd>",
+                      r->output == ASC_OUTPUT_SIMILARITY ? "The other text" : "The model would say");
     if (r->output == ASC_OUTPUT_SIMILARITY) put_piece(t, asc_view_of(r->similar_to));
     for (size_t i = 0; i < r->n_top; i++) {
         if (i > 0) asc_text_adds(t, ", ");
@@ -223,7 +225,11 @@ static void put_answer(page *p) {
     }
     asc_text_adds(t, "</dd>\n");
     if (r->output != ASC_OUTPUT_SIMILARITY) {
-        asc_text_addf(t, "<dt>%s</dt><dd>", asc_of_encoder(r) ? "Class" : "Target");
+        asc_text_addf(t, "<dt>%s</dt><dd>",
+                      !asc_of_encoder(r)           ? "Target"
+                      : strcmp(word, "class") == 0 ? "Class"
+                      : strcmp(word, "word") == 0  ? "Word"
+                                                   : "Answer");
         put_piece(t, asc_view_make(r->target, r->target_len));
         asc_text_addf(t, ", probability %.3g\xc2\xa0%%</dd>\n", 100 * r->target_prob);
     }

@@ -26,6 +26,8 @@ void asc_put_question(asc_text *t, const asc_request *q);
 /* encoder_words.c: text encoders. Whether the result is of one; "text" or "prompt"; the name of top[i]; what
  * is explained; keys of the result and of its request (nothing for language models). */
 bool asc_of_encoder(const asc_result *r);
+/* "class", "word", "answer" (of encoders), or what a language model's target is called: "answer". */
+const char *asc_answer_word(const asc_result *r);
 const char *asc_input_word(const asc_result *r);
 asc_view asc_top_shown(const asc_report *rep, size_t i);
 void asc_encoder_subject(const asc_result *r, const char *output_word, char out[160]);

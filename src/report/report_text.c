@@ -65,7 +65,10 @@ static void put_head(page *p) {
         asc_text_addf(p->t, ", times %g\n", r->adapters[i].scale);
     }
     if (r->n_top > 0) {
-        label(p, asc_of_encoder(r) ? "Classes" : "Answer");
+        label(p, !asc_of_encoder(r)                         ? "Answer"
+                 : strcmp(asc_answer_word(r), "word") == 0  ? "Words"
+                 : strcmp(asc_answer_word(r), "class") == 0 ? "Classes"
+                                                            : "Answers");
         size_t used = LABEL;
         for (size_t i = 0; i < r->n_top; i++) {
             char prob[32];
@@ -95,7 +98,10 @@ static void put_head(page *p) {
         asc_text_adds(p->t, ")\n");
         return;
     }
-    label(p, asc_of_encoder(r) ? "Class" : "Target");
+    label(p, !asc_of_encoder(r)                         ? "Target"
+             : strcmp(asc_answer_word(r), "word") == 0  ? "Word"
+             : strcmp(asc_answer_word(r), "class") == 0 ? "Class"
+                                                        : "Answer");
     quoted(p, asc_view_make(r->target, r->target_len), p->columns - LABEL - 40);
     asc_text_addf(p->t, " probability %.3g %%\n", 100 * r->target_prob);
     if (r->n_versus > 0) {
@@ -155,7 +161,7 @@ static void put_prompt(page *p) {
     }
     asc_text_addf(p->t, " towards the %s\n",
                   r->output == ASC_OUTPUT_SIMILARITY ? "other text"
-                  : asc_of_encoder(r)                ? "class"
+                  : asc_of_encoder(r)                ? asc_answer_word(r)
                                                      : "target");
 }
 

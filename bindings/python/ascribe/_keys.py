@@ -40,7 +40,7 @@ class DecoderKeys(TypedDict, total=False):
     target_ids: ArrayLike | None
     #: the answer is the model's own next tokens, so many (default 1, without target)
     generate: int | None
-    #: explain the difference to this other answer; text encoders: to this other class
+    #: explain the difference to this other answer; text encoders: to this other class, word or part of the text
     versus: str | bytes | None
     #: the other answer as token ids
     versus_ids: ArrayLike | None
@@ -123,10 +123,15 @@ class EncoderKeys(TypedDict, total=False):
     freeze: str | Sequence[str] | None
     #: tokens that are no features
     skip_tokens: int | str | Sequence[int | str] | None
-    #: the answer to explain; a leading blank counts: " Paris"; token classifiers: the word whose class is explained
+    #: the answer to explain; a leading blank counts: " Paris"; token classifiers: the word whose class is
+    #: explained; masked language models: what stands at the mask tokens; question answering: the part of the text
     target: str | bytes | None
-    #: explain the difference to this other answer; text encoders: to this other class
+    #: the answer as exact token ids
+    target_ids: ArrayLike | None
+    #: explain the difference to this other answer; text encoders: to this other class, word or part of the text
     versus: str | bytes | None
+    #: the other answer as token ids
+    versus_ids: ArrayLike | None
     #: the class to explain, by name or number (default: the likeliest)
     label: str | bytes | None
     #: explain the similarity (cosine) with this text
