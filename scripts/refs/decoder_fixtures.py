@@ -50,6 +50,7 @@ MODELS = {
                 logits_scaling=0.5, rope_parameters=rope()), "f32"),
     "starcoder2": ("starcoder2", tr.Starcoder2Config(**BASE, use_bias=True, rope_parameters=rope(), sliding_window=None), "f16"),
     "cohere": ("command-r", tr.CohereConfig(**BASE, logit_scale=0.3125, rope_parameters=rope()), "f16"),
+    "cohere_qk": ("command-r", tr.CohereConfig(**BASE, logit_scale=0.3125, rope_parameters=rope(), use_qk_norm=True), "f16"),
     "cohere2": ("cohere2", tr.Cohere2Config(**{**BASE, "num_hidden_layers": 5}, logit_scale=0.3125, sliding_window=3,
                 rope_parameters=rope()), "bf16"),
     "qwen3moe": ("qwen3moe", tr.Qwen3MoeConfig(**BASE, head_dim=8, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=12,
@@ -239,7 +240,7 @@ def write(path, name, model, arch, cfg, kind):
     w.add_string("general.name", f"tiny {name}")
     metadata(w, name, arch, cfg)
     for key, a in tensors(name, model, arch, cfg):
-        q = TYPES["f32" if a.ndim == 1 or "ffn_gate_inp" in key else kind]
+        q = TYPES["f32" if a.ndim == 1 or "ffn_gate_inp" in key or "_norm" in key else kind]
         w.add_tensor(key, gguf.quants.quantize(np.ascontiguousarray(a, dtype=np.float32), q), raw_dtype=q)
     w.write_header_to_file()
     w.write_kv_data_to_file()

@@ -42,6 +42,7 @@ CASES = {
     "llama-llama3": ("llama", dict(rope_parameters=rope(
         "llama3", theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
         original_max_position_embeddings=32)), "float32", dict(shard="4KB")),
+    "llama-f64": ("llama", dict(tie_word_embeddings=True), "float64", {}),
     "llama-dynamic": ("llama", dict(rope_parameters=rope("dynamic", factor=2.0)), "bfloat16", {}),
     "mistral-full": ("mistral", dict(sliding_window=None, head_dim=8), "bfloat16", {}),
     "mistral-window": ("mistral", dict(sliding_window=3, tie_word_embeddings=True), "float16", dict(old=True)),
@@ -103,6 +104,7 @@ CASES = {
     "starcoder2": ("starcoder2", dict(sliding_window=4), "bfloat16", dict(old=True)),
     "starcoder2-no-bias": ("starcoder2", dict(use_bias=False, tie_word_embeddings=False), "float32", {}),
     "cohere": ("cohere", dict(logit_scale=0.3), "float32", {}),
+    "cohere-qk": ("cohere", dict(logit_scale=0.3, use_qk_norm=True), "bfloat16", {}),
     "cohere2": ("cohere2", dict(num_hidden_layers=4, sliding_window=3), "float32", {}),
     "cohere2-old": ("cohere2", dict(num_hidden_layers=4, sliding_window=3, sliding_window_pattern=2), "bfloat16",
                     dict(old=True, edit=dict(sliding_window_pattern=2))),
@@ -113,9 +115,9 @@ CASES = {
 }
 
 
-SMALL = ["llama-bias-linear", "llama-llama3", "qwen2-window", "qwen3_moe-norm", "mixtral", "gemma2-old",
+SMALL = ["llama-bias-linear", "llama-f64", "llama-llama3", "qwen2-window", "qwen3_moe-norm", "mixtral", "gemma2-old",
          "gemma3_text-old", "phi3-longrope-old", "gpt2-plain-names", "smollm3-window",
-         "granite", "cohere2", "phi"]
+         "granite", "cohere-qk", "cohere2", "phi"]
 
 
 def build(model_type, more, dtype):

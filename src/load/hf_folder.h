@@ -61,7 +61,8 @@ ASC_MUST_USE asc_status asc_hf_text(const asc_hf_folder *f, const char *file, si
 ASC_MUST_USE asc_status asc_hf_json(const asc_hf_folder *f, const char *file, asc_json **out);
 
 /* Adds tensor t to the table as as->name, whose rank, dims and transposed it takes from `as`, beginning
- * `first` elements into t, without a copy: f32, f16 or bf16. UNIMPLEMENTED names any other type. */
+ * `first` elements into t, without a copy: f32, f16 or bf16; f64 as f32, in a copy of the table's own, with a
+ * warning of values that f32 cannot hold. UNIMPLEMENTED names any other type. */
 ASC_MUST_USE asc_status asc_hf_put(const asc_hf_folder *f, asc_hf_tensor *t, int64_t first,
                                    const asc_weight *as, asc_weights *w);
 /* t's own shape as a weight called name. UNIMPLEMENTED beyond four dimensions. */

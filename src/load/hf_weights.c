@@ -1,6 +1,8 @@
 /* hf_weights.c - the weight files of a model folder: headers, the index of shards, and the way of a tensor
  * into a table of weights. */
 #include "hf_parts.h"
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct reading {
@@ -184,22 +186,55 @@ asc_status asc_hf_weight_of(const asc_hf_folder *f, const asc_hf_tensor *t, asc_
     return ASC_OK;
 }
 
+/* n values from `first` on as f32, in a copy that belongs to the table. Kernels and devices know no wider
+ * weights; what f32 rounds is below their rounding anyway, but what it cannot hold is said. */
+static asc_status narrow(const asc_hf_folder *f, const asc_hf_tensor *t, int64_t first, size_t n,
+                         asc_weights *w, const void **out) {
+    asc_status st = asc_grow(f->ctx, ASC_MEM_WEIGHTS, (void **)&w->copies, &w->cap_copies, w->n_copies + 1,
+                             sizeof *w->copies);
+    float *copy = st == ASC_OK ? asc_alloc_buffer(f->ctx, ASC_MEM_WEIGHTS, n * sizeof *copy + 1) : NULL;
+    if (copy == NULL) return ASC_RESOURCE_EXHAUSTED;
+    size_t beyond = 0;
+    for (size_t i = 0; i < n; i++) {
+        double v;
+        memcpy(&v, t->data + ((size_t)first + i) * sizeof v, sizeof v);
+        copy[i] = (float)v;
+        beyond += isfinite(v) && (!isfinite(copy[i]) || (fabs(v) > 0.0 && fabsf(copy[i]) < FLT_MIN)) ? 1 : 0;
+    }
+    asc_view cut = asc_view_cut(t->name, 200);
+    if (beyond > 0)
+        asc_logf(f->ctx, ASC_LOG_WARN,
+                 "'%s': %zu values of tensor '" ASC_VIEW_FMT "' (float64) are beyond the range of float32",
+                 f->path, beyond, ASC_VIEW_ARG(cut));
+    w->copies[w->n_copies++] = copy;
+    *out = copy;
+    return ASC_OK;
+}
+
 asc_status asc_hf_put(const asc_hf_folder *f, asc_hf_tensor *t, int64_t first, const asc_weight *as,
                       asc_weights *w) {
     asc_view cut = asc_view_cut(t->name, 200);
-    int dtype = asc_safetensors_dtype(t->elem);
+    const bool wide = t->elem == ASC_ELEM_F64;
+    int dtype = wide ? ASC_DTYPE_F32 : asc_safetensors_dtype(t->elem);
     t->used = true;
     if (dtype < 0) {
         ASC_FAIL(f->ctx, ASC_UNIMPLEMENTED, "'%s': tensor '" ASC_VIEW_FMT "' is stored as %s", f->path,
                  ASC_VIEW_ARG(cut), asc_elem_name((asc_elem)t->elem));
-        return asc_hint(f->ctx,
-                        "weights are float32, float16 or bfloat16; convert the model (torch_dtype) first");
+        return asc_hint(
+            f->ctx,
+            "weights are float64, float32, float16 or bfloat16; convert the model (torch_dtype) first");
     }
     size_t width = dtype == ASC_DTYPE_F32 ? 4 : 2;
     asc_weight mine = *as;
     mine.source = t->name;
     mine.dtype = (asc_dtype)dtype;
     mine.data = t->data + (size_t)first * width;
+    if (wide) {
+        size_t n = 1;
+        for (int i = 0; i < as->rank; i++) n *= (size_t)as->dims[i]; /* no more than the file has */
+        asc_status st = narrow(f, t, first, n, w, &mine.data);
+        if (st != ASC_OK) return st;
+    }
     return asc_weights_add(w, &mine);
 }
 

@@ -28,7 +28,7 @@ typedef struct asc_weights {
     asc_gguf *gguf; /* owned; NULL for folders */
     asc_map *maps;  /* weight files of folders, in the order of their names; closed with the weights */
     size_t n_maps, cap_maps;
-    void **copies; /* of asc_weights_shuffle */
+    void **copies; /* of asc_weights_shuffle, and of what files hold in wider types */
     size_t n_copies, cap_copies;
     asc_arena arena; /* names, index */
     asc_name_index index;

@@ -58,10 +58,20 @@ static qkv cut_fused(asc_decoder *d, asc_tensor *y, int64_t rows) {
     return s;
 }
 
+/* y [B,T,H,D], each head normalised by itself, times weights [H,D]. */
+static asc_tensor *norm_each(asc_decoder *d, asc_tensor *y, const asc_norm *n) {
+    asc_ctx *ctx = d->ctx;
+    if (n->w == NULL) return y;
+    const asc_shape row = ASC_SHAPE(d->cfg.head_dim);
+    const asc_norm plain = {.w = asc_full(ctx, row, 1.0), .b = asc_full(ctx, row, 0.0)};
+    return asc_mul(ctx, norm(d, y, &plain), n->w);
+}
+
 static asc_tensor *heads(asc_decoder *d, asc_tensor *h, const asc_proj *p, const asc_norm *n) {
     asc_tensor *y = asc_project(d->ctx, h, p);
     if (d->cfg.qk_norm == ASC_QK_NORM_WIDE && n != NULL) y = norm(d, y, n);
     y = asc_split_heads(d->ctx, y, d->cfg.head_dim);
+    if (d->cfg.qk_norm == ASC_QK_NORM_EACH && n != NULL) return norm_each(d, y, n);
     return d->cfg.qk_norm == ASC_QK_NORM_HEAD && n != NULL ? norm(d, y, n) : y;
 }
 

@@ -12,7 +12,8 @@ typedef enum asc_norm_kind { ASC_NORM_RMS, ASC_NORM_LAYER } asc_norm_kind;
 typedef enum asc_qk_norm {
     ASC_QK_NORM_NONE,
     ASC_QK_NORM_HEAD, /* over each head's columns: weight [head_dim] (Qwen3, Gemma 3) */
-    ASC_QK_NORM_WIDE  /* over all heads together, before they are split: weight [H*head_dim] (OLMo 2) */
+    ASC_QK_NORM_WIDE, /* over all heads together, before they are split: weight [H*head_dim] (OLMo 2) */
+    ASC_QK_NORM_EACH  /* over each head's columns, with weights for each head: [H,head_dim] (Cohere) */
 } asc_qk_norm;
 /* How attention and MLP add to the stream x. */
 typedef enum asc_block_kind {

@@ -52,6 +52,7 @@ static const asc_family families[] = {
     {.name = "starcoder2", .layer_norm = true, .plain_mlp = true, .act = ASC_MLP_GELU_TANH},
     {.name = "command-r",
      .model_type = "cohere",
+     .qk_norm = ASC_QK_NORM_EACH, /* where the file has their weights */
      .interleaved = true,
      .layer_norm = true,
      .parallel = true,

@@ -105,6 +105,19 @@ static asc_tensor *vector_part(asc_binder *b, const asc_weight *t, int64_t all, 
     return out;
 }
 
+/* Norms of heads with weights of their own [H,D]. */
+static asc_norm bind_norm_each(asc_binder *b, const char *name, int64_t heads) {
+    const int64_t cols = b->d->cfg.head_dim;
+    const asc_weight *t = asc_bind_find(b, name, b->g->gguf == NULL); /* GGUF: large models only have them */
+    if (t == NULL || !asc_bind_fits(b, t, ASC_SHAPE(heads, cols))) return (asc_norm){0};
+    asc_weight flat = *t;
+    flat.rank = 1;
+    flat.dims[0] = heads * cols;
+    asc_tensor *w = vector_part(b, &flat, heads * cols, 0, heads * cols, 0.0);
+    return (asc_norm){.w =
+                          w != NULL ? asc_bind_own(b, asc_reshape(b->ctx, w, ASC_SHAPE(heads, cols))) : NULL};
+}
+
 asc_tensor *asc_bind_vector(asc_binder *b, const char *name, bool required, int64_t n, double add) {
     return vector_part(b, asc_bind_find(b, name, required), n, 0, n, add);
 }
@@ -192,7 +205,8 @@ static void bind_mlp(asc_binder *b, asc_layer *l) {
 static void bind_layer(asc_binder *b, asc_layer *l) {
     const asc_decoder_config *c = &b->d->cfg;
     int64_t dq = c->n_heads * c->head_dim, dk = c->n_kv * c->head_dim, d = c->d_model;
-    bool head = c->qk_norm == ASC_QK_NORM_HEAD, any = c->qk_norm != ASC_QK_NORM_NONE;
+    bool head = c->qk_norm == ASC_QK_NORM_HEAD, each = c->qk_norm == ASC_QK_NORM_EACH,
+         any = c->qk_norm != ASC_QK_NORM_NONE;
     l->attn_norm = bind_norm(b, "attn_norm", c->pre_norms, d);
     l->qkv = bind_proj(b, "attn_qkv", false, dq + 2 * dk, d);
     if (l->qkv.w == NULL) {
@@ -200,8 +214,10 @@ static void bind_layer(asc_binder *b, asc_layer *l) {
         l->k = bind_proj(b, "attn_k", true, dk, d);
         l->v = bind_proj(b, "attn_v", true, dk, d);
     }
-    l->q_norm = bind_norm(b, "attn_q_norm", any, head ? c->head_dim : dq);
-    l->k_norm = bind_norm(b, "attn_k_norm", any, head ? c->head_dim : dk);
+    l->q_norm = each ? bind_norm_each(b, "attn_q_norm.weight", c->n_heads)
+                     : bind_norm(b, "attn_q_norm", any, head ? c->head_dim : dq);
+    l->k_norm = each ? bind_norm_each(b, "attn_k_norm.weight", c->n_kv)
+                     : bind_norm(b, "attn_k_norm", any, head ? c->head_dim : dk);
     l->o = bind_proj(b, "attn_output", true, d, dq);
     /* a parallel block may have one norm for both halves (Cohere) */
     bool two = c->pre_norms && (c->block == ASC_BLOCK_SERIAL || has(b, "ffn_norm.weight"));

@@ -170,6 +170,11 @@ static asc_status read_all(asc_hf_reading *r) {
         ASC_TRY(asc_hf_flag(&r->k, f->parallel_key, f->block == ASC_BLOCK_PARALLEL, &parallel));
         c->block = parallel ? ASC_BLOCK_PARALLEL : ASC_BLOCK_SERIAL;
     }
+    if (f->qk_norm_key != NULL) {
+        bool normed;
+        ASC_TRY(asc_hf_flag(&r->k, f->qk_norm_key, false, &normed));
+        c->qk_norm = normed ? f->qk_norm : ASC_QK_NORM_NONE;
+    }
     ASC_TRY(read_experts(r));
     if (c->positions == ASC_POSITIONS_ROTARY) ASC_TRY(asc_hf_read_ropes(r));
     ASC_TRY(asc_hf_read_layers(r));

@@ -30,6 +30,7 @@ static const asc_hf_name whole[] = {{"embed_tokens", "token_embd"},
                                     {"rotary_emb.inv_freq", NULL},
                                     END};
 static const asc_hf_name llama[] = {ATTENTION, NORMS, MLP, END};
+static const asc_hf_name cohere[] = {ATTENTION, NORMS, MLP, QK, END};
 static const asc_hf_name qwen3[] = {ATTENTION, NORMS, MLP, QK, EXPERTS, END};
 static const asc_hf_name mixtral[] = {ATTENTION,
                                       NORMS,
@@ -108,7 +109,6 @@ static const char *const gpt2_keys[] = {"hidden_size",
 static const char *const gpt2_fixed[] = {"scale_attn_by_inverse_layer_idx", "false", "add_cross_attention",
                                          "false", NULL};
 static const char *const gemma_fixed[] = {"use_bidirectional_attention", "false", NULL};
-static const char *const cohere_fixed[] = {"use_qk_norm", "false", NULL};
 static const char *const qk_fixed[] = {"qk_layernorm", "false", NULL};
 static const char *const olmo_fixed[] = {"clip_qkv", "null", NULL};
 
@@ -343,6 +343,7 @@ static const asc_hf_family families[] = {
      .windows = ASC_HF_WINDOW_ALL},
     {.model_type = "cohere",
      .classes = "CohereForCausalLM",
+     .layer = cohere,
      .norm = ASC_NORM_LAYER,
      .eps_key = "layer_norm_eps",
      .eps = 1e-5,
@@ -353,8 +354,9 @@ static const asc_hf_family families[] = {
      .tied = true,
      .theta = 5e5,
      .interleaved = true,
-     .logit_scale = 0.0625,
-     .fixed = cohere_fixed},
+     .qk_norm = ASC_QK_NORM_EACH,
+     .qk_norm_key = "use_qk_norm",
+     .logit_scale = 0.0625},
     {.model_type = "cohere2",
      .classes = "Cohere2ForCausalLM",
      .norm = ASC_NORM_LAYER,

@@ -44,6 +44,7 @@ typedef struct asc_hf_family {
     asc_block_kind block;
     const char *parallel_key; /* a flag that chooses the kind of block; `block` is its default */
     asc_qk_norm qk_norm;
+    const char *qk_norm_key;   /* a flag, false by default, that says whether there is one; NULL = always */
     const char *act_key, *act; /* "hidden_act", "silu" */
     bool gelu_is_tanh;         /* "gelu" means the tanh form */
     bool plain_mlp;            /* not gated */

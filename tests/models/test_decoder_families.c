@@ -8,9 +8,9 @@
 #include "model.h"
 #include <math.h>
 
-static const char *const families[] = {"gemma",          "gemma3",  "smollm3", "granite", "starcoder2",
-                                       "cohere",         "cohere2", "phi3",    "gpt2",    "gptneox",
-                                       "gptneox_serial", "olmo2",   "olmo3",   "mixtral", "qwen3moe"};
+static const char *const families[] = {
+    "gemma", "gemma3", "smollm3", "granite",        "starcoder2", "cohere", "cohere_qk", "cohere2",
+    "phi3",  "gpt2",   "gptneox", "gptneox_serial", "olmo2",      "olmo3",  "mixtral",   "qwen3moe"};
 enum { N_FAMILIES = sizeof families / sizeof *families, MAX_IDS = 64 };
 
 typedef struct fixture {
