@@ -1,7 +1,7 @@
 /* bench_gemv.c - matrix times few rows, the work of generating one token: bytes of stored weights per second,
  * and their ratio to the speed at which this machine reads memory, measured in the same program.
  *
- * usage: bench_gemv [threads] [repeats]
+ * usage: bench_gemv [threads] [repeats]      (with ASC_VECTORS=1 the kernels of processors without tiles)
  * Weights are spread over more memory than the caches hold... see SPAN. Every figure is the best of `repeats`
  * runs. */
 #include "kernel.h"
@@ -95,11 +95,12 @@ int main(int argc, char **argv) {
     }
     printf("%d threads read memory at %.1f GB/s\n", j.threads, read * 1e-9);
     fflush(stdout);
-    const asc_isa isa = asc_cpu_vector_isa();
-    const asc_kernel *gemv = isa == ASC_ISA_AVX512 ? &asc_kernel_gemv_avx512
-                             : isa == ASC_ISA_AVX2 ? &asc_kernel_gemv_avx2
-                                                   : &asc_kernel_gemv_base;
-    const asc_kernel *gemm = isa == ASC_ISA_AVX512 ? &asc_kernel_matmul_avx512 : &asc_kernel_matmul_onednn;
+    const asc_isa isa = getenv("ASC_VECTORS") != NULL ? asc_cpu_vector_isa() : asc_cpu_best_isa();
+    const asc_kernel *gemv = isa == ASC_ISA_AMX      ? &asc_kernel_gemv_amx
+                             : isa == ASC_ISA_AVX512 ? &asc_kernel_gemv_avx512
+                             : isa == ASC_ISA_AVX2   ? &asc_kernel_gemv_avx2
+                                                     : &asc_kernel_gemv_base;
+    const asc_kernel *gemm = isa >= ASC_ISA_AVX512 ? &asc_kernel_matmul_avx512 : &asc_kernel_matmul_onednn;
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
         asc_dtype type = (asc_dtype)asc_dtype_from_name(types[t]);
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {

@@ -22,11 +22,11 @@ static bool has_tiles(void) {
 static bool has_tiles(void) { return false; }
 #endif
 
-/* The kernels for tiles also round to bf16 by instruction. */
-static bool has_bf16(void) {
+/* Kernels of this level also round to bf16 and multiply bytes in vectors. */
+static bool has_bf16_and_bytes(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512bf16") != 0;
+    return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_supports("avx512vnni") != 0;
 #else
     return false;
 #endif
@@ -34,8 +34,8 @@ static bool has_bf16(void) {
 
 asc_isa asc_cpu_best_isa(void) {
     const asc_isa isa = asc_cpu_vector_isa();
-    const bool bf16 = isa == ASC_ISA_AVX512 && has_bf16();
-    return bf16 && has_tiles() ? ASC_ISA_AMX : isa;
+    const bool vectors = isa == ASC_ISA_AVX512 && has_bf16_and_bytes();
+    return vectors && has_tiles() ? ASC_ISA_AMX : isa;
 }
 
 asc_isa asc_cpu_vector_isa(void) {

@@ -6,7 +6,7 @@ typedef enum asc_isa {
     ASC_ISA_BASELINE = 0,
     ASC_ISA_AVX2 = 1,   /* and FMA, F16C */
     ASC_ISA_AVX512 = 2, /* F, BW, DQ, VL */
-    ASC_ISA_AMX = 3     /* AVX512 and matrix tiles of bf16 and int8 */
+    ASC_ISA_AMX = 3     /* AVX512 with sums of bytes, bf16, and matrix tiles of both */
 } asc_isa;
 
 /* Best level this machine and its operating system support. The process asks the kernel for the tile

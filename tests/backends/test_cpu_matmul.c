@@ -169,6 +169,7 @@ static void test_rows_do_not_see_each_other(void **state) {
     asc_ctx *ctx = test_ctx("cpu", "deferred");
     rows_alone(ctx, &asc_kernel_gemv_base, true, few, 6);
     if (asc_cpu_best_isa() >= ASC_ISA_AVX2) rows_alone(ctx, &asc_kernel_gemv_avx2, true, few, 6);
+    if (asc_cpu_best_isa() >= ASC_ISA_AMX) rows_alone(ctx, &asc_kernel_gemv_amx, true, few, 6);
     if (asc_cpu_best_isa() >= ASC_ISA_AVX512) {
         rows_alone(ctx, &asc_kernel_gemv_avx512, true, few, 6);
         rows_alone(ctx, &asc_kernel_matmul_avx512, true, many, 5);
