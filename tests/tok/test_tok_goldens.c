@@ -169,7 +169,7 @@ static void cuts(void **state) {
         const asc_json *ends = asc_json_get(c, "ends");
         const asc_pretok *pre = asc_pretok_find(asc_view_eqs(name, "gpt2") ? asc_view_of("gpt-2") : name);
         assert_non_null(pre);
-        asc_scan scan = {text.ptr, text.len, 0};
+        asc_scan scan = {.text = text.ptr, .end = text.len};
         size_t n = 0, ok = 1;
         for (size_t pos = 0; pos < text.len; n++) {
             pos = pre->next(&scan, pos);
