@@ -22,11 +22,12 @@ static bool has_tiles(void) {
 static bool has_tiles(void) { return false; }
 #endif
 
-/* Kernels of this level also round to bf16 and multiply bytes in vectors. */
+/* Kernels of this level also round to bf16, multiply bytes and pick bits in vectors. */
 static bool has_bf16_and_bytes(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_supports("avx512vnni") != 0;
+    return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") &&
+           __builtin_cpu_supports("avx512vbmi");
 #else
     return false;
 #endif

@@ -70,6 +70,7 @@ static void run_with(const asc_kargs *a, const asc_kernel *k) {
                                              .run = run_##of,                                                \
                                              .takes_post = true};
 
+BIAS_KERNEL(matmul_stored_amx, ASC_ISA_AMX)
 BIAS_KERNEL(matmul_bf16_amx, ASC_ISA_AMX)
 BIAS_KERNEL(matmul_bf16_avx512, ASC_ISA_AVX512)
 BIAS_KERNEL(matmul_bf16_avx2, ASC_ISA_AVX2)

@@ -1,0 +1,146 @@
+/* stored_gemm_amx.c - y = a W^T with W in a block format, [n,k], for many rows of a at `highest`
+ * (stored_job.h has the formula; docs/decisions/stored-by-tiles.md why).
+ *
+ * Rows of a are cut into pieces once per call, by all threads. Then each thread owns a range of columns,
+ * brings a panel of W into tiles, and multiplies 32 rows by 32 columns and all of k at a time. A result is
+ * the product of sums with m, to which d times the blocks' sums are added in ascending order: a row's bits
+ * are a function of that row alone.
+ *
+ * Infinities, NaN, overflow and what is tiny are computed again in f32 (bf16_repair.inl). */
+#include "stored_job.h"
+#include <immintrin.h>
+#include <string.h>
+/* Parts shared with other kernels of bf16 products. */
+#include "bf16_rows.inl"
+#include "bf16_repair.inl"
+#include "stored_panel.inl"
+#include "stored_tiles.inl"
+
+/* `rows` x `cols` results to y, the two parts of each together (parts == c: there is one); true if one of
+ * them is odd. */
+ALWAYS_INLINE bool put_of(const float *c, const float *parts, const bool two, float *y, int64_t ldy,
+                          int64_t rows, int64_t cols) {
+    vu odd = {0};
+    const __mmask16 first = (__mmask16)(cols >= 16 ? 0xFFFF : (1 << cols) - 1);
+    const __mmask16 second = (__mmask16)(cols >= 32 ? 0xFFFF : cols <= 16 ? 0 : (1 << (cols - 16)) - 1);
+    for (int64_t r = 0; r < rows; r++, c += ASC_BF16_SIDE, parts += ASC_BF16_SIDE, y += ldy) {
+        vf u = (vf)_mm512_maskz_load_ps(first, c), v = (vf)_mm512_maskz_load_ps(second, c + 16);
+        if (two) {
+            u += (vf)_mm512_maskz_load_ps(first, parts);
+            v += (vf)_mm512_maskz_load_ps(second, parts + 16);
+        }
+        _mm512_mask_storeu_ps(y, first, (__m512)u);
+        _mm512_mask_storeu_ps(y + 16, second, (__m512)v);
+        gather_odd(&u, &odd);
+        gather_odd(&v, &odd);
+    }
+    return _mm512_test_epi32_mask((__m512i)odd, (__m512i)odd) != 0;
+}
+
+/* Sums of 32 numbers of a times m: results [32][32]. */
+static void multiply_mins(const asc_stored_job *job, int64_t group, bool two_rows, int64_t n,
+                          const asc_stored_scratch *s) {
+    const int64_t step = job->sum_tiles * 3 * ASC_BF16_TILE;
+    const asc_bf16_block b = {.a = job->sums + group * step,
+                              .b = s->mins + n / 16 * step,
+                              .a_step = step,
+                              .b_step = step,
+                              .blocks = job->sum_tiles,
+                              .two_rows = two_rows,
+                              .two_cols = true,
+                              .c = s->y_mins};
+    asc_bf16_amx.block[ASC_BF16_6](&b);
+}
+
+/* Rows [m, m + rows), at most 32, times one panel. */
+static void rows_by_panel(const asc_stored_job *job, int64_t m, int64_t rows, int64_t n0, int64_t width,
+                          const asc_stored_scratch *s) {
+    const asc_gemm_job *g = &job->g;
+    const int64_t group = (m - job->m0) / 16, a_step = job->blocks * 3 * ASC_BF16_TILE,
+                  columns = (width + 31) / 32;
+    const uint16_t *a = job->left + group * a_step;
+    const walk w = walk_of(job->blocks, columns, ASC_STORED_LINK);
+    memset(s->nowhere, 0, 32 * 32 * sizeof(float));
+    float *y = s->y;
+    memset(y, 0, (size_t)(columns * 32 * 32) * sizeof *y);
+    if (rows > 16)
+        rows_32(a, a_step, s->panel, s->scale, w, s->products, y, s->nowhere);
+    else
+        rows_16(a, s->panel, s->scale, w, s->products, y, s->nowhere);
+    for (int64_t n = 0; n < width; n += 32, y += 32 * 32) {
+        const int64_t cols = width - n < 32 ? width - n : 32;
+        float *to = g->y + m * g->n + n0 + n;
+        if (job->sum_tiles > 0) multiply_mins(job, group, rows > 16, n, s);
+        const bool odd = job->sum_tiles > 0 ? put_of(y, s->y_mins, true, to, g->n, rows, cols)
+                                            : put_of(y, y, false, to, g->n, rows, cols);
+        if (odd) repair(g, m, rows, n0 + n, cols, s->column, NULL);
+    }
+}
+
+/* Columns [n0, n1) of rows [m0, m1). */
+static void columns(const asc_stored_job *job, int64_t m0, int64_t m1, int64_t n0, int64_t n1, int thread,
+                    const asc_stored_scratch *s) {
+    for (int64_t n = n0; n < n1; n += job->g.width) {
+        const int64_t width = n1 - n < job->g.width ? n1 - n : job->g.width;
+        pack_panel(job, n, width, s);
+        for (int64_t m = m0; m < m1; m += ASC_BF16_SIDE) {
+            const int64_t rows = m1 - m < ASC_BF16_SIDE ? m1 - m : ASC_BF16_SIDE;
+            rows_by_panel(job, m, rows, n, width, s);
+            if (job->post != NULL) job->post->block(job->post, m, m + rows, n, n + width, thread);
+        }
+    }
+}
+
+static void cut_rows(const asc_stored_job *job, int64_t group) {
+    const int64_t m = job->m0 + 16 * group, k = job->g.k, rows = job->g.m - m < 16 ? job->g.m - m : 16;
+    uint16_t *out = job->left + group * job->blocks * 3 * ASC_BF16_TILE;
+    pack_row_group(job->g.a + m * k, rows, k, 3, out);
+    if (job->sum_tiles > 0)
+        sum_row_group(out, job->blocks, job->sums + group * job->sum_tiles * 3 * ASC_BF16_TILE);
+}
+
+/* Rows [job->m0, m1): cut into pieces, then multiplied. */
+static void some_rows(asc_stored_job *job, int64_t m1, const asc_kargs *args) {
+    const int64_t groups = (m1 - job->m0 + 15) / 16,
+                  units = (job->g.n + ASC_STORED_UNIT - 1) / ASC_STORED_UNIT;
+    const int64_t threads = args->n_threads, across = units < threads ? units : threads,
+                  down = across > 0 ? threads / across : 0;
+    const int64_t halves = (m1 - job->m0 + ASC_BF16_SIDE - 1) / ASC_BF16_SIDE;
+#pragma omp parallel num_threads(args->n_threads)
+    {
+        asc_bf16_amx.begin();
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < groups; i++) cut_rows(job, i);
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < across * down; i++) {
+            const asc_stored_scratch s = asc_stored_scratch_of(job, args->scratch, i);
+            const int64_t c = i % across, r = i / across;
+            const int64_t n0 = units * c / across * ASC_STORED_UNIT,
+                          n1 = units * (c + 1) / across * ASC_STORED_UNIT;
+            const int64_t from = job->m0 + halves * r / down * ASC_BF16_SIDE;
+            const int64_t to = job->m0 + halves * (r + 1) / down * ASC_BF16_SIDE;
+            columns(job, from, to < m1 ? to : m1, n0, n1 < job->g.n ? n1 : job->g.n, (int)i, &s);
+        }
+        asc_bf16_amx.end();
+    }
+}
+
+static void run(const asc_kargs *args) {
+    asc_stored_job job;
+    asc_stored_job_init(&job, args->call);
+    job.g.a = args->in[0];
+    job.g.w = args->in[1];
+    job.g.y = args->out;
+    job.post = args->post;
+    asc_stored_job_place(&job, args->scratch, args->n_threads);
+    for (; job.m0 < job.g.m; job.m0 += ASC_STORED_ROWS)
+        some_rows(&job, job.g.m < job.m0 + ASC_STORED_ROWS ? job.g.m : job.m0 + ASC_STORED_ROWS, args);
+}
+
+const asc_kernel asc_kernel_matmul_stored_amx = {.name = "matmul_stored_amx",
+                                                 .opcode = ASC_OPCODE_MATMUL,
+                                                 .isa = ASC_ISA_AMX,
+                                                 .fits = asc_stored_fits,
+                                                 .scratch = asc_stored_bytes,
+                                                 .run = run,
+                                                 .takes_post = true};
