@@ -1,13 +1,14 @@
 /* activation_patching.c - what is lost when one site's value at one feature's tokens is that of the other
  * prompt's run: the run that follows is done for each. What entered every block is kept of both prompts, so
- * that a run begins at the block that is patched; several go together as rows. Tokens in front of the first
- * one that differs have the same values in both runs, so nothing is lost there and nothing is run. */
+ * that a run begins at the block that is patched; several go together as rows. Of language models tokens in
+ * front of the first one that differs have the same values in both runs: nothing is lost there, nothing is
+ * run. */
 #include "corrupted.h"
 #include "estimate.h"
 #include "exec.h"
 #include "inner_table.h"
+#include "job_blocks.h"
 #include "ops.h"
-#include "target.h"
 #include <math.h>
 #include <string.h>
 
@@ -48,20 +49,15 @@ static asc_tensor *at_site(void *self, asc_decoder_site site, int64_t layer, asc
     return site == ASC_SITE_BLOCK_OUT ? patched(self, layer, ASC_SWEEP_OUT, v) : v;
 }
 
-static asc_tensor *attend(void *self, int64_t layer, asc_tensor *q, asc_tensor *k, asc_tensor *v) {
-    patching *p = self;
-    const asc_decoder_config *c = &p->j->m->decoder.cfg;
-    return patched(
-        p, layer, ASC_SWEEP_HEADS,
-        asc_sdpa(p->j->ctx, q, k, v, c->attn_scale, !c->not_causal, c->plan[layer].window, c->attn_cap));
+static asc_tensor *inside(void *self, int64_t layer, bool probs, asc_tensor *v) {
+    return probs ? v : patched(self, layer, ASC_SWEEP_HEADS, v);
 }
 
-/* Block l on x [b,t,D]; `inside`: with the patch, or looking for the value. */
-static asc_tensor *record(patching *p, int64_t l, asc_tensor *x, bool inside) {
-    asc_job *j = p->j;
-    if (asc_tensor_poisoned(x)) return x;
-    return asc_answer_block(j, x->shape.dims[0], &p->answer, l, inside ? at_site : NULL,
-                            inside && p->site == ASC_SWEEP_HEADS ? attend : NULL, p, x);
+/* Block l on x [b,t,D]; `look`: with the patch, or looking for the value. */
+static asc_tensor *record(patching *p, int64_t l, asc_tensor *x, bool look) {
+    const asc_block_eyes eyes = {
+        .site = at_site, .inner = p->site == ASC_SWEEP_HEADS ? inside : NULL, .self = p};
+    return asc_job_block(p->j, &p->answer, l, look ? &eyes : NULL, x);
 }
 
 /* The patched block on b rows of the prompt's own stream. */
@@ -100,14 +96,9 @@ static asc_status keep_stream(patching *p, int k, const int32_t *ids) {
         st = asc_poll_cancel(j->ctx);
         if (st != ASC_OK) break;
         asc_scope_begin(j->ctx);
-        asc_tensor *x;
-        if (l == 0) {
-            asc_decoder_run run = {
-                .x = asc_answer_join(j, asc_model_embed(j->m, ids, 1, (int64_t)j->r->n_prompt), &p->answer)};
-            x = run.x->poison != ASC_OK ? run.x : asc_decoder_entry(&j->m->decoder, &run);
-        } else {
-            x = record(p, l - 1, p->in[k][l - 1], false);
-        }
+        asc_tensor *x =
+            l == 0 ? asc_job_entry(j, asc_model_embed(j->m, ids, 1, (int64_t)j->r->n_prompt), &p->answer)
+                   : record(p, l - 1, p->in[k][l - 1], false);
         st = settle(p, x, &p->in[k][l]);
     }
     return st;
@@ -115,7 +106,7 @@ static asc_status keep_stream(patching *p, int k, const int32_t *ids) {
 
 /* Rows of a site's batch: feature by feature, of heads head by head within. */
 static size_t per_group(const patching *p) {
-    return p->site == ASC_SWEEP_HEADS ? (size_t)p->j->m->decoder.cfg.n_heads : 1;
+    return p->site == ASC_SWEEP_HEADS ? (size_t)asc_job_heads(p->j) : 1;
 }
 
 static asc_tensor *make_mask(patching *p, size_t first, size_t b) {
@@ -149,7 +140,8 @@ static asc_status run_rows(patching *p, size_t first, size_t b) {
     }
     if (st == ASC_OK) {
         asc_scope_begin(ctx);
-        st = asc_scope_close(ctx, asc_read_f64(ctx, asc_answer_score(p->j, x, &p->answer), p->f, b));
+        st =
+            asc_scope_close(ctx, asc_read_f64(ctx, asc_job_end(p->j, x, &p->answer, p->sign < 0.0), p->f, b));
     }
     asc_tensor_release(x);
     p->j->r->n_forward += b;
@@ -211,8 +203,7 @@ static asc_status price_step(patching *p, step kind, size_t b, asc_price *out) {
     p->layer = kind == PATCHED_LAST ? last : middle;
     p->site = heads ? ASC_SWEEP_HEADS : ASC_SWEEP_OUT;
     p->where = asc_price_leaf(ctx, ASC_DTYPE_F32,
-                              heads ? ASC_SHAPE(rows, p->t, (int64_t)j->m->decoder.cfg.n_heads, 1)
-                                    : ASC_SHAPE(rows, p->t, 1));
+                              heads ? ASC_SHAPE(rows, p->t, asc_job_heads(j), 1) : ASC_SHAPE(rows, p->t, 1));
     asc_tensor *x = asc_price_leaf(ctx, ASC_DTYPE_F32,
                                    ASC_SHAPE(rows, kind == SCORE ? tail : p->t, j->m->info.d_model)),
                *own = asc_price_leaf(ctx, ASC_DTYPE_F32, ASC_SHAPE(1, p->t, j->m->info.d_model)),
@@ -222,7 +213,7 @@ static asc_status price_step(patching *p, step kind, size_t b, asc_price *out) {
     else if (kind == PATCHED || kind == PATCHED_LAST)
         y = record_patched(p, own, other, rows);
     else if (kind == SCORE)
-        y = asc_answer_score(j, x, &p->answer);
+        y = asc_job_end(j, x, &p->answer, p->sign < 0.0);
     else
         y = record(p, kind == BEHIND_LAST ? last : middle, x, false);
     asc_status st = asc_price_of(ctx, &y, 1, out);
@@ -280,8 +271,7 @@ static double rows_wanted(const patching *p) {
     double rows = 0.0;
     for (int k = 0; k < ASC_SWEEP_PROBS; k++) {
         if ((p->j->inner >> k & 1) != 0)
-            rows += (double)(p->n_groups + 1) *
-                    (k == ASC_SWEEP_HEADS ? (double)p->j->m->decoder.cfg.n_heads : 1.0);
+            rows += (double)(p->n_groups + 1) * (k == ASC_SWEEP_HEADS ? (double)asc_job_heads(p->j) : 1.0);
     }
     return rows;
 }
@@ -338,11 +328,12 @@ done:
     return st;
 }
 
-/* Features that have or follow the first token that differs. */
+/* Features that have or follow the first token that differs; of text encoders, which look both ways, all. */
 static void find_groups(patching *p) {
     const asc_result *r = p->j->r;
     size_t first = 0;
-    while (first < r->n_prompt && p->j->other[first] == r->prompt_ids[first]) first++;
+    while (p->j->encoder == NULL && first < r->n_prompt && p->j->other[first] == r->prompt_ids[first])
+        first++;
     for (size_t g = 0; g < r->n_features; g++) {
         if (r->features[g].first_token + r->features[g].n_tokens > first) p->groups[p->n_groups++] = g;
     }
@@ -351,7 +342,7 @@ static void find_groups(patching *p) {
 
 static asc_status make_room(patching *p) {
     asc_ctx *ctx = p->j->ctx;
-    const size_t h = (size_t)p->j->m->decoder.cfg.n_heads;
+    const size_t h = (size_t)asc_job_heads(p->j);
     size_t cells;
     if (!asc_mul_size(p->most * h, p->j->r->n_prompt + p->j->r->n_target + p->j->r->n_versus, &cells))
         return ASC_RESOURCE_EXHAUSTED;
@@ -387,7 +378,7 @@ static asc_status run(asc_job *j) {
     asc_status st = asc_job_corrupted(j);
     if (st != ASC_OK) return st;
     if (j->inner == 0) j->inner = 1u << ASC_SWEEP_OUT;
-    const size_t n = asc_job_answers(j, answers);
+    const size_t n = asc_job_walks(j, answers);
     p.answer = answers[n > 1 && answers[1].n > answers[0].n ? 1 : 0]; /* the longer one, for the plan */
     p.t = (int64_t)(j->r->n_prompt + p.answer.n) - 1;
     p.groups = asc_calloc(ctx, ASC_MEM_GENERAL, j->r->n_features + 1, sizeof *p.groups);

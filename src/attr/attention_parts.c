@@ -6,10 +6,6 @@
 
 asc_status asc_attention_check(asc_job *j, bool contrasts) {
     const char *name = j->method->info.name;
-    if (j->m->kind != ASC_MODEL_DECODER) {
-        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s works on language models, not on text encoders", name);
-        return asc_hint(j->ctx, "integrated-gradients and feature-ablation work on both");
-    }
     if (contrasts || j->r->n_versus == 0) return ASC_OK;
     ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s does not know what is explained, so there is no contrast", name);
     return asc_hint(j->ctx, "gradient-x-attention knows one; faithful methods do as well");

@@ -2,10 +2,10 @@
 #ifndef ASC_ATTENTION_PARTS_H
 #define ASC_ATTENTION_PARTS_H
 
+#include "job_blocks.h"
 #include "sweep.h"
-#include "target.h"
 
-/* UNIMPLEMENTED for text encoders, and for contrasts unless the method can. */
+/* UNIMPLEMENTED for contrasts unless the method can. */
 ASC_MUST_USE asc_status asc_attention_check(asc_job *j, bool contrasts);
 /* Mean over the heads of the probabilities, out [t,t]; with slopes [heads,t,t]: of the positive part of their
  * products, slopes being those of the answer itself (block->sign is taken out). */

@@ -35,19 +35,21 @@ static asc_status run(asc_job *j) {
     asc_answer answers[2];
     asc_status st = asc_attention_check(j, false);
     if (st != ASC_OK) return st;
-    (void)asc_job_answers(j, answers);
+    (void)asc_job_walks(j, answers);
     s.t = (int64_t)(j->r->n_prompt + answers[0].n) - 1;
     const size_t n = (size_t)(s.t * s.t);
-    double *room = asc_calloc(j->ctx, ASC_MEM_SCRATCH, 3 * n, sizeof *room);
+    double *room = asc_calloc(j->ctx, ASC_MEM_SCRATCH, 3 * n + (size_t)s.t, sizeof *room);
     if (room == NULL) return ASC_RESOURCE_EXHAUSTED;
     s.roll = room;
     s.mean = room + n;
     s.next = room + 2 * n;
     for (int64_t i = 0; i < s.t; i++) s.roll[i * s.t + i] = 1.0;
     st = asc_attention_sweep(&w);
-    for (size_t i = j->r->n_prompt - 1 + answers[0].first; st == ASC_OK && i < (size_t)s.t; i++) {
-        for (size_t k = 0; k < j->r->n_prompt; k++)
-            j->r->scores[k] += s.roll[i * (size_t)s.t + k] / (double)(answers[0].n - answers[0].first);
+    double *rows = room + 3 * n;
+    asc_job_rows_read(j, &answers[0], false, s.t, rows);
+    for (size_t i = 0; st == ASC_OK && i < (size_t)s.t; i++) {
+        for (size_t k = 0; rows[i] > 0.0 && k < j->r->n_prompt; k++)
+            j->r->scores[k] += rows[i] * s.roll[i * (size_t)s.t + k];
     }
     if (st == ASC_OK) asc_attention_errors(j);
     asc_free(j->ctx, room);
@@ -72,7 +74,9 @@ const asc_method asc_method_attention_rollout = {
              .axioms = "none: not faithful by construction; scores are not negative and at most add up to 1",
              .cost = "1 forward pass",
              .options = "features",
-             .differences = "not in Captum; several answer tokens: the mean over the rows that predict them"},
+             .differences =
+                 "not in Captum; several answer tokens: the mean over the rows that predict them; text "
+                 "encoders: the rows that the answer is read from (a maximum counts as the mean)"},
     .by_token = true,
     .run = run,
     .price = price,

@@ -1,14 +1,11 @@
 /* corrupted.c - see corrupted.h. */
 #include "corrupted.h"
+#include "target_encoder.h"
 #include "view.h"
 #include <string.h>
 
 static asc_status refuse(asc_job *j) {
     const char *name = j->method->info.name;
-    if (j->m->kind != ASC_MODEL_DECODER) {
-        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s works on language models, not on text encoders", name);
-        return asc_hint(j->ctx, "integrated-gradients and feature-ablation work on both");
-    }
     if (j->req->messages != NULL) {
         ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s takes two prompts, not a conversation", name);
         return asc_hint(j->ctx, "give the conversation as one --prompt in the model's own format");
@@ -18,12 +15,24 @@ static asc_status refuse(asc_job *j) {
     return asc_hint(j->ctx, "give one of as many tokens, which differs where it matters: --corrupted TEXT");
 }
 
+/* Framed as the text is, with the same second text. */
+static asc_status read_encoder_text(asc_job *j, size_t *n) {
+    asc_encoder_text t;
+    asc_status st = asc_encoder_tokens(j->m, j->req->corrupted, j->req->second, 0, &t);
+    if (st != ASC_OK) return st;
+    for (size_t i = 0; i < t.n && i < j->r->n_prompt; i++) j->other[i] = t.tokens[i].id;
+    *n = t.n;
+    asc_encoder_text_free(j->ctx, &t);
+    return ASC_OK;
+}
+
 static asc_status read_text(asc_job *j, size_t *n) {
     const asc_tokenizer *tk = asc_model_tokenizer(j->m);
     asc_tokenize_options to = {.struct_size = sizeof to, .add_bos_eos = true};
     asc_token *tokens = NULL;
     *n = 0;
     if (j->req->corrupted.len == 0) return ASC_OK;
+    if (j->encoder != NULL) return read_encoder_text(j, n);
     asc_status st = asc_tokenize(j->ctx, tk, j->req->corrupted, &to, &tokens, n);
     asc_tokenizer_info info = asc_tokenizer_get_info(tk);
     if (st == ASC_OK && info.add_eos && *n > 0 && tokens[*n - 1].id == info.eos &&
@@ -61,6 +70,11 @@ asc_status asc_job_corrupted(asc_job *j) {
         ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "the corrupted prompt has %zu tokens, the prompt %zu", n,
                  r->n_prompt);
         return asc_hint(j->ctx, "replace words by words of as many tokens (ascribe tokenize shows them)");
+    }
+    for (size_t i = 0; j->encoder != NULL && i < n; i++) {
+        if (!asc_encoder_fixed(j, i) || j->other[i] == r->prompt_ids[i]) continue;
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "the corrupted text has no mask token at place %zu", i);
+        return asc_hint(j->ctx, "both texts hide the same words");
     }
     if (memcmp(j->other, r->prompt_ids, n * sizeof *j->other) == 0) {
         ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "the corrupted prompt is the prompt");

@@ -23,11 +23,10 @@ static asc_status refuse_language_model(asc_job *j) {
         return asc_hint(j->ctx,
                         "name a class (--label, and --versus for another one) or a text (--similar-to)");
     }
-    if (q->per_token || q->span_end > 0 || q->span.ptr != NULL || q->corrupted.ptr != NULL) {
-        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "'%s' is a text encoder: %s", j->m->path,
-                 q->corrupted.ptr != NULL ? "patching needs a language model"
-                                          : "its answer has no tokens to choose from");
-        return asc_hint(j->ctx, "leave --per-token, --span and a second prompt out");
+    if (q->per_token || q->span_end > 0 || q->span.ptr != NULL) {
+        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "'%s' is a text encoder: its answer has no tokens to choose from",
+                 j->m->path);
+        return asc_hint(j->ctx, "leave --per-token and --span out");
     }
     if (q->output == ASC_OUTPUT_KL) {
         ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "output kl is that of a language model's next token");

@@ -14,9 +14,7 @@ typedef struct flow {
 static void begin(flow *s, const asc_sweep_block *blk) {
     const asc_answer *a = &s->answers[blk->sign < 0.0 ? 1 : 0];
     s->t = blk->t;
-    memset(s->row, 0, (size_t)blk->t * sizeof *s->row);
-    for (size_t i = s->j->r->n_prompt - 1 + a->first; i < (size_t)blk->t; i++)
-        s->row[i] = 1.0 / (double)(a->n - a->first);
+    asc_job_rows_read(s->j, a, blk->sign < 0.0, blk->t, s->row);
 }
 
 static asc_status add_block(void *self, const asc_sweep_block *blk) {
@@ -40,7 +38,7 @@ static asc_status run(asc_job *j) {
     asc_sweep w = {.j = j, .want = 1u << ASC_SWEEP_PROBS, .sink = add_block, .self = &s};
     asc_status st = asc_attention_check(j, true);
     if (st != ASC_OK) return st;
-    const size_t n_answers = asc_job_answers(j, answers);
+    const size_t n_answers = asc_job_walks(j, answers);
     size_t t = j->r->n_prompt + answers[0].n, bytes;
     if (n_answers > 1 && answers[1].n > answers[0].n) t = j->r->n_prompt + answers[1].n;
     if (!asc_mul_size(t, t + 2, &bytes)) return ASC_RESOURCE_EXHAUSTED;

@@ -45,7 +45,7 @@ asc_status asc_inner_parse(asc_ctx *ctx, const char *text, unsigned *out) {
 
 static size_t rows_of(const asc_job *j, unsigned want, asc_sweep_site site) {
     if (!has(want, site)) return 0;
-    return site == ASC_SWEEP_HEADS ? (size_t)j->m->decoder.cfg.n_heads : 1;
+    return site == ASC_SWEEP_HEADS ? (size_t)j->m->info.n_heads : 1;
 }
 
 size_t asc_inner_row_at(const asc_job *j, unsigned want, asc_sweep_site site, int64_t layer, int64_t head) {
@@ -71,7 +71,7 @@ static void name_row(asc_inner_row *row, asc_sweep_site site, int64_t layer, int
 
 asc_status asc_inner_begin(asc_job *j, unsigned want) {
     asc_result *r = j->r;
-    const int64_t layers = j->m->decoder.cfg.n_layers;
+    const int64_t layers = j->m->info.n_layers;
     size_t each = 0, n, cells;
     for (int i = 0; i < N_ORDER; i++) each += rows_of(j, want, order[i]);
     if (each == 0 || j->estimate != NULL) return ASC_OK;

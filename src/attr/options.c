@@ -125,11 +125,6 @@ asc_status asc_job_options(asc_job *j) {
     ASC_TRY(check_values(j, (asc_rule)rule));
     ASC_TRY(asc_inner_parse(j->ctx, q->layers, &j->inner));
     if (!asc_job_reads(j->method, "layers")) j->inner = 0;
-    if (j->inner != 0 && j->encoder != NULL) {
-        ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED,
-                 "tables of layers are for language models, not for text encoders");
-        return asc_hint(j->ctx, "leave layers out; a site is given with --site");
-    }
     ASC_TRY(explain_logit(j));
     ASC_TRY(set_rule(j, (asc_rule)rule));
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {

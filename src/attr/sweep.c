@@ -1,14 +1,13 @@
 /* sweep.c - see sweep.h. As in blockwise.c, pricing walks the same steps as running, with stand-ins for what
  * a step makes. A block is recorded twice: forwards, and again when the cotangent of its result is there. */
 #include "sweep.h"
-#include "attention.h"
 #include "estimate.h"
 #include "exec.h"
 #include "grad.h"
 #include "held.h"
+#include "job_blocks.h"
 #include "ops.h"
 #include "sweep_whole.h"
-#include "target.h"
 #include <string.h>
 
 enum { MOST_OUTS = 2 + ASC_SWEEP_N_SITES + 1 };
@@ -66,41 +65,27 @@ static asc_tensor *at_site(void *self, asc_decoder_site site, int64_t layer, asc
     return v;
 }
 
-/* Attention as the model's own, taken apart where its probabilities are wanted. */
-static asc_tensor *attend(void *self, int64_t layer, asc_tensor *q, asc_tensor *k, asc_tensor *v) {
+static asc_tensor *inside(void *self, int64_t layer, bool probs, asc_tensor *v) {
     walk *w = self;
-    asc_ctx *ctx = w->j->ctx;
-    const asc_decoder_config *c = &w->j->m->decoder.cfg;
-    const asc_attrs attrs = {.i = {!c->not_causal, c->plan[layer].window}, .f = {c->attn_scale, c->attn_cap}};
-    asc_attn_parts s;
-    asc_tensor *o;
-    if (asc_tensor_poisoned(q) || asc_tensor_poisoned(k) || asc_tensor_poisoned(v)) return q;
-    if (wants(w, ASC_SWEEP_PROBS)) {
-        asc_attn_record(ctx, &attrs, q, k, v, &s);
-        note(w, ASC_SWEEP_PROBS, s.p);
-        o = asc_attn_unfold_q(ctx, &s, asc_matmul(ctx, s.p, s.v, false, false));
-    } else {
-        o = asc_sdpa(ctx, q, k, v, c->attn_scale, !c->not_causal, c->plan[layer].window, c->attn_cap);
-    }
-    note(w, ASC_SWEEP_HEADS, o);
-    return o;
+    if (layer == w->layer) note(w, probs ? ASC_SWEEP_PROBS : ASC_SWEEP_HEADS, v);
+    return v;
 }
 
 /* Block l of run k on x. */
 static asc_tensor *record(walk *w, int64_t l, int k, asc_tensor *x) {
-    asc_job *j = w->j;
     const bool watched = wants(w, ASC_SWEEP_HEADS) || wants(w, ASC_SWEEP_PROBS);
+    const asc_block_eyes eyes = {.site = w->s->want != 0 ? at_site : NULL,
+                                 .inner = watched ? inside : NULL,
+                                 .probs = wants(w, ASC_SWEEP_PROBS),
+                                 .self = w};
     w->layer = l;
     w->run = k;
-    return asc_answer_block(j, w->b, &w->answer, l, w->s->want != 0 ? at_site : NULL, watched ? attend : NULL,
-                            w, x);
+    return asc_job_block(w->j, &w->answer, l, &eyes, x);
 }
 
 /* What enters block l in run k. */
 static asc_tensor *entering(walk *w, int64_t l, int k) {
-    if (l > 0) return w->in[k][l].t;
-    asc_decoder_run run = {.x = asc_answer_join(w->j, w->x[k], &w->answer)};
-    return run.x->poison != ASC_OK ? run.x : asc_decoder_entry(&w->j->m->decoder, &run);
+    return l > 0 ? w->in[k][l].t : asc_job_entry(w->j, w->x[k], &w->answer);
 }
 
 /* ---- numbers ---- */
@@ -135,8 +120,7 @@ static size_t list_wanted(walk *w, asc_tensor **ts, size_t n) {
 /* Reads them, in the same order, and shows them. */
 static asc_status show(walk *w, int64_t l, asc_tensor *const *ts) {
     asc_ctx *ctx = w->j->ctx;
-    asc_sweep_block blk = {
-        .layer = l, .sign = w->sign, .b = w->b, .t = w->t, .heads = w->j->m->decoder.cfg.n_heads};
+    asc_sweep_block blk = {.layer = l, .sign = w->sign, .b = w->b, .t = w->t, .heads = asc_job_heads(w->j)};
     double *at = w->host;
     size_t next = 0;
     if (w->s->sink == NULL) return ASC_OK;
@@ -161,7 +145,7 @@ static asc_status show(walk *w, int64_t l, asc_tensor *const *ts) {
 }
 
 static size_t host_elems(const walk *w) {
-    const size_t bt = (size_t)(w->b * w->t), h = (size_t)w->j->m->decoder.cfg.n_heads;
+    const size_t bt = (size_t)(w->b * w->t), h = (size_t)asc_job_heads(w->j);
     size_t n = (size_t)(w->b * w->p) + 1;
     for (int k = 0; k < ASC_SWEEP_HEADS; k++) n += wants(w, (asc_sweep_site)k) ? bt : 0;
     n += wants(w, ASC_SWEEP_HEADS) ? bt * h : 0;
@@ -221,7 +205,7 @@ static asc_status head(walk *w) {
     asc_scope_begin(ctx);
     for (int k = 0; k < w->n_runs; k++) {
         hidden[k] = w->in[k][w->n_layers].t;
-        ts[n++] = asc_answer_score(w->j, hidden[k], &w->answer);
+        ts[n++] = asc_job_end(w->j, hidden[k], &w->answer, w->sign < 0.0);
     }
     if (!w->s->values_only && !asc_tensor_poisoned(ts[0])) {
         asc_tensor *seed = is_relevance(w) ? ts[0] : asc_full(ctx, ts[0]->shape, 1.0);
@@ -296,7 +280,7 @@ static asc_status go(walk *w) {
     asc_job *j = w->j;
     asc_ctx *ctx = j->ctx;
     asc_status st = ASC_OK;
-    w->n_layers = j->m->decoder.cfg.n_layers;
+    w->n_layers = j->m->info.n_layers;
     w->t = w->p + (int64_t)w->answer.n - 1;
     w->n_host = host_elems(w);
     if (!w->bill.pricing) w->host = asc_calloc(ctx, ASC_MEM_SCRATCH, w->n_host, sizeof *w->host);
@@ -355,14 +339,19 @@ static asc_status one_answer(asc_sweep *s, const asc_answer *answer, double sign
     return st;
 }
 
+/* One program: nothing inside is looked at, and blocks are not walked through. */
+static bool is_whole(const asc_sweep *s) {
+    return s->j->neuron.on || (s->j->m->kind == ASC_MODEL_ENCODER && s->want == 0);
+}
+
 asc_status asc_sweep_price(const asc_sweep *s, size_t b, asc_price *out) {
     const size_t p = s->j->r->n_prompt;
     asc_sweep copy = *s;
     asc_ctx *ctx = s->j->ctx;
     asc_answer answers[2];
     asc_status st = ASC_OK;
-    size_t n = asc_job_answers(s->j, answers), ends = 0;
-    const bool whole = s->j->m->kind == ASC_MODEL_ENCODER || s->j->neuron.on;
+    size_t n = asc_job_walks(s->j, answers), ends = 0;
+    const bool whole = is_whole(s);
     const asc_shape shape = ASC_SHAPE((int64_t)b, (int64_t)p, s->j->m->info.d_model);
     *out = (asc_price){0};
     asc_scope_begin(ctx);
@@ -395,7 +384,7 @@ asc_status asc_sweep_run(asc_sweep *s) {
     asc_job *j = s->j;
     asc_answer answers[2];
     const size_t b = s->b, p = j->r->n_prompt;
-    const size_t n = asc_job_answers(j, answers);
+    const size_t n = asc_job_walks(j, answers);
     asc_tensor *x[2] = {s->x, s->x0};
     asc_status st = ASC_OK;
     for (size_t i = 0; s->f != NULL && i < b; i++) s->f[i] = 0.0;
@@ -406,7 +395,7 @@ asc_status asc_sweep_run(asc_sweep *s) {
     if (j->estimate != NULL) return count(s);
     if (asc_tensor_poisoned(s->x) || (s->paired && asc_tensor_poisoned(s->x0)))
         return asc_graph_take_error(asc_graph_of(j->ctx));
-    const bool whole = j->m->kind == ASC_MODEL_ENCODER || j->neuron.on;
+    const bool whole = is_whole(s);
     if (whole) st = asc_sweep_whole(s);
     for (size_t k = 0; st == ASC_OK && !whole && k < n; k++) {
         if (k > 0 && j->req->memory_bytes > 0) asc_exec_trim(j->ctx); /* its passes have another length */

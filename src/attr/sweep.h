@@ -1,9 +1,9 @@
-/* sweep.h - one way back through the layers of a language model, block by block, under any rules: plain
+/* sweep.h - one way back through the layers of a model, block by block, under any rules: plain
  * derivatives, relevance (rules/), multipliers of pairs. What arrives at the prompt's embeddings, at the
  * sites of every block and at the attention probabilities is reduced to numbers on the way, so nothing of a
  * model is held but what enters each block.
  *
- * Text encoders are run as one program, without sites.
+ * Text encoders of which no site is wanted are run as one program.
  *
  * A cotangent c at a value v is reduced over the width: to sum c (v - v0) where the sweep has partners (v0
  * the same value of the partner's run), to sum c v without partners, to sum c where c is relevance. */

@@ -1,4 +1,4 @@
-/* sweep_whole.c - a sweep as one program: text encoders, whose layers are not walked one by one. */
+/* sweep_whole.c - a sweep as one program: text encoders, which are shallow, and neurons. */
 #include "sweep_whole.h"
 #include "exec.h"
 #include "grad.h"

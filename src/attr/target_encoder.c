@@ -71,6 +71,14 @@ static asc_tensor *rows_leaf(asc_job *j, size_t b, const int32_t *ids, size_t n,
     return asc_job_leaf(j, t);
 }
 
+/* The score that is asked for of the target's s[0] and the rival's s[1]. */
+static bool asked(const asc_job *j, asc_encoder_which which, int k) {
+    return k == 0 ? which != ASC_RIVAL : which != ASC_TARGET && j->r->n_versus > 0;
+}
+static asc_tensor *difference(asc_job *j, asc_tensor *const s[2]) {
+    return s[0] == NULL ? s[1] : s[1] == NULL ? s[0] : asc_sub(j->ctx, s[0], s[1]);
+}
+
 /* Score of one class in logits [B,C] -> [B]. */
 static asc_tensor *class_score(asc_job *j, asc_tensor *logits, int32_t which) {
     asc_tensor *index = rows_leaf(j, (size_t)logits->shape.dims[0], &which, 1, true);
@@ -119,7 +127,7 @@ static asc_tensor *places_leaf(asc_job *j, size_t b, size_t len) {
 }
 
 /* Masked words: the sum over the masks of the scores of their words: [B]. */
-static asc_tensor *words_scalar(asc_job *j, asc_tensor *h) {
+static asc_tensor *words_scalar(asc_job *j, asc_tensor *h, asc_encoder_which which) {
     asc_ctx *ctx = j->ctx;
     asc_encoder *m = j->m->encoder;
     const asc_encoder_job *e = j->encoder;
@@ -130,16 +138,17 @@ static asc_tensor *words_scalar(asc_job *j, asc_tensor *h) {
     h = asc_gather(ctx, asc_reshape(ctx, h, ASC_SHAPE(b * len, m->cfg.d_model)), at);
     asc_tensor *logits = h->poison != ASC_OK ? h : asc_encoder_classes(m, h);
     if (asc_tensor_poisoned(logits)) return logits;
-    for (int i = 0; i < (r->n_versus > 0 ? 2 : 1); i++) {
+    for (int i = 0; i < 2; i++) {
+        if (!asked(j, which, i)) continue;
         asc_tensor *index = rows_leaf(j, (size_t)b, i == 0 ? r->target_ids : r->versus_ids, (size_t)k, true);
         s[i] = asc_reshape(ctx, scores_at(j, logits, index), ASC_SHAPE(b, k));
         s[i] = of_output(j, asc_sum(ctx, s[i], 1, axis, false));
     }
-    return s[1] == NULL ? s[0] : asc_sub(ctx, s[0], s[1]);
+    return difference(j, s);
 }
 
 /* Answers in the text: the scores that one begins at its first token and ends at its last: [B]. */
-static asc_tensor *span_scalar(asc_job *j, asc_tensor *h) {
+static asc_tensor *span_scalar(asc_job *j, asc_tensor *h, asc_encoder_which which) {
     static const int turn[] = {0, 2, 1};
     asc_ctx *ctx = j->ctx;
     const asc_encoder_job *e = j->encoder;
@@ -148,11 +157,12 @@ static asc_tensor *span_scalar(asc_job *j, asc_tensor *h) {
     asc_tensor *s[2] = {NULL, NULL}, *logits = asc_encoder_classes(j->m->encoder, h);
     if (asc_tensor_poisoned(logits)) return logits;
     logits = asc_transpose(ctx, logits, 3, turn);
-    for (int i = 0; i < (j->r->n_versus > 0 ? 2 : 1); i++) {
+    for (int i = 0; i < 2; i++) {
+        if (!asked(j, which, i)) continue;
         asc_tensor *index = rows_leaf(j, b, i == 0 ? e->answer : e->rival, 2, false);
         s[i] = of_output(j, asc_sum(ctx, scores_at(j, logits, index), 1, axis, false));
     }
-    return s[1] == NULL ? s[0] : asc_sub(ctx, s[0], s[1]);
+    return difference(j, s);
 }
 
 /* Places in the text are known only in texts as long as the prompt. */
@@ -164,31 +174,37 @@ static asc_status same_length(asc_job *j, asc_head_kind head, int64_t len) {
     return asc_hint(j->ctx, "let a token stand for absent words: --baseline pad, or token:ID");
 }
 
-asc_tensor *asc_encoder_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *site_self) {
+asc_tensor *asc_encoder_score(asc_job *j, asc_tensor *h, asc_encoder_which which) {
     asc_ctx *ctx = j->ctx;
     asc_encoder *m = j->m->encoder;
     const asc_encoder_job *e = j->encoder;
     int axis[] = {-1};
-    if (asc_tensor_poisoned(x)) return x;
-    int64_t b = x->shape.dims[0];
-    if (e->similar == NULL && same_length(j, m->cfg.head, x->shape.dims[1]) != ASC_OK)
-        return asc_graph_poison(asc_graph_of(ctx));
-    asc_encoder_run run = {.x = x, .site = site, .site_self = site_self};
-    run.types = types_of(j, b, x->shape.dims[1]);
-    asc_tensor *h = asc_encoder_hidden(m, &run);
     if (asc_tensor_poisoned(h)) return h;
     if (e->similar != NULL) {
         asc_tensor *other = asc_job_leaf(j, asc_from_f64(ctx, ASC_SHAPE((int64_t)e->n_similar), e->similar));
         return asc_sum(ctx, asc_mul(ctx, asc_encoder_embedding(m, h), other), 1, axis, false);
     }
-    if (m->cfg.head == ASC_HEAD_WORDS) return words_scalar(j, h);
-    if (m->cfg.head == ASC_HEAD_SPAN) return span_scalar(j, h);
+    if (m->cfg.head == ASC_HEAD_WORDS) return words_scalar(j, h, which);
+    if (m->cfg.head == ASC_HEAD_SPAN) return span_scalar(j, h, which);
     if (m->cfg.head == ASC_HEAD_TOKENS)
-        h = asc_reshape(ctx, asc_slice(ctx, h, 1, (int64_t)e->token, 1), ASC_SHAPE(b, m->cfg.d_model));
-    asc_tensor *logits = asc_encoder_classes(m, h);
+        h = asc_reshape(ctx, asc_slice(ctx, h, 1, (int64_t)e->token, 1),
+                        ASC_SHAPE(h->shape.dims[0], m->cfg.d_model));
+    asc_tensor *s[2] = {NULL, NULL}, *logits = asc_encoder_classes(m, h);
     if (asc_tensor_poisoned(logits)) return logits;
-    asc_tensor *s = class_score(j, logits, j->r->target_ids[0]);
-    return j->r->n_versus == 0 ? s : asc_sub(ctx, s, class_score(j, logits, j->r->versus_ids[0]));
+    for (int k = 0; k < 2; k++) {
+        if (asked(j, which, k))
+            s[k] = class_score(j, logits, k == 0 ? j->r->target_ids[0] : j->r->versus_ids[0]);
+    }
+    return difference(j, s);
+}
+
+asc_tensor *asc_encoder_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *site_self) {
+    if (asc_tensor_poisoned(x)) return x;
+    if (j->encoder->similar == NULL && same_length(j, j->m->encoder->cfg.head, x->shape.dims[1]) != ASC_OK)
+        return asc_graph_poison(asc_graph_of(j->ctx));
+    asc_encoder_run run = {.x = x, .site = site, .site_self = site_self};
+    run.types = types_of(j, x->shape.dims[0], x->shape.dims[1]);
+    return asc_encoder_score(j, asc_encoder_hidden(j->m->encoder, &run), ASC_BOTH);
 }
 
 int64_t asc_encoder_key(const asc_job *j) {

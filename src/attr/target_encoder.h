@@ -29,6 +29,14 @@ void asc_encoder_rows(asc_job *j, const int32_t *ids, size_t n);
 bool asc_encoder_run_types(asc_job *j, asc_encoder_run *run);
 /* The scalar of B texts given as word embeddings x [B,P,D] -> [B]. */
 asc_tensor *asc_encoder_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *site_self);
+/* Which of the answers a score is of. */
+typedef enum asc_encoder_which {
+    ASC_BOTH /* the difference, if there are two */,
+    ASC_TARGET,
+    ASC_RIVAL
+} asc_encoder_which;
+/* The score of what leaves the encoder, [B,T,D] -> [B]. */
+asc_tensor *asc_encoder_score(asc_job *j, asc_tensor *hidden, asc_encoder_which which);
 /* What tells batches of equal sizes apart: the explained token, whether there are token types. */
 int64_t asc_encoder_key(const asc_job *j);
 /* The leaves of asc_encoder_scalar for `rows` texts of len tokens, in its order; calls add for each. */

@@ -17,7 +17,7 @@ static asc_tensor *rows_of(asc_ctx *ctx, asc_tensor *table, int64_t first, int64
     return asc_reshape(ctx, rows, ASC_SHAPE(1, t, -1));
 }
 
-static asc_tensor *entry(asc_encoder *e, const asc_encoder_run *run) {
+asc_tensor *asc_encoder_entry(asc_encoder *e, const asc_encoder_run *run) {
     asc_ctx *ctx = e->ctx;
     const asc_encoder_config *c = &e->cfg;
     const char *label = asc_set_label(ctx, "embed");
@@ -84,16 +84,19 @@ static asc_tensor *score_bias(asc_encoder *e, int64_t t, int64_t window) {
     return bias;
 }
 
-/* softmax(scale q k' + bias) v, each [B,T,H,D]. */
-static asc_tensor *attend(asc_ctx *ctx, asc_tensor *q, asc_tensor *k, asc_tensor *v, double scale,
-                          asc_tensor *bias) {
+/* softmax(scale q k' + bias) v, each [B,T,H,D]; taken apart where there is a bias or somebody looks. */
+static asc_tensor *attend(asc_ctx *ctx, const asc_encoder_run *run, int64_t l, asc_tensor *q, asc_tensor *k,
+                          asc_tensor *v, double scale, asc_tensor *bias) {
     static const int swap[] = {0, 2, 1, 3};
-    if (bias == NULL) return asc_sdpa(ctx, q, k, v, scale, false, 0, 0.0);
+    const bool shown = run->inner != NULL && run->show_probs;
+    if (bias == NULL && !shown) return asc_sdpa(ctx, q, k, v, scale, false, 0, 0.0);
     q = asc_transpose(ctx, q, 4, swap);
     k = asc_transpose(ctx, k, 4, swap);
     v = asc_transpose(ctx, v, 4, swap);
-    asc_tensor *s = asc_add(ctx, asc_scale(ctx, asc_matmul(ctx, q, k, false, true), scale), bias);
-    return asc_transpose(ctx, asc_matmul(ctx, asc_softmax(ctx, s), v, false, false), 4, swap);
+    asc_tensor *p = asc_scale(ctx, asc_matmul(ctx, q, k, false, true), scale);
+    p = asc_softmax(ctx, bias != NULL ? asc_add(ctx, p, bias) : p);
+    if (shown) p = run->inner(run->inner_self, l, true, p);
+    return asc_transpose(ctx, asc_matmul(ctx, p, v, false, false), 4, swap);
 }
 
 static asc_tensor *attention(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *h,
@@ -119,7 +122,8 @@ static asc_tensor *attention(asc_encoder *e, const asc_encoder_run *run, int64_t
         q = asc_rope(ctx, q, pos, e->inv_freq[plan->rope], false, false, 1.0);
         k = asc_rope(ctx, k, pos, e->inv_freq[plan->rope], false, false, 1.0);
     }
-    asc_tensor *o = attend(ctx, q, k, v, 1.0 / sqrt((double)c->head_dim), bias);
+    asc_tensor *o = attend(ctx, run, l, q, k, v, 1.0 / sqrt((double)c->head_dim), bias);
+    if (run->inner != NULL) o = run->inner(run->inner_self, l, false, o);
     o = asc_reshape(ctx, o, ASC_SHAPE(h->shape.dims[0], h->shape.dims[1], -1));
     return asc_project(ctx, at_site(run, ASC_SITE_ATTN_HEADS, l, o), &w->o);
 }
@@ -157,8 +161,20 @@ static asc_tensor *block(asc_encoder *e, const asc_encoder_run *run, int64_t l, 
     return at_site(run, ASC_SITE_BLOCK_OUT, l, x);
 }
 
+asc_tensor *asc_encoder_block(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *x) {
+    return x->poison != ASC_OK ? x
+                               : block(e, run, l, x, score_bias(e, x->shape.dims[1], e->cfg.plan[l].window));
+}
+
+asc_tensor *asc_encoder_finish(asc_encoder *e, asc_tensor *x) {
+    const char *label = asc_set_label(e->ctx, "head");
+    x = norm(e, x, &e->final_norm);
+    asc_set_label(e->ctx, label);
+    return x;
+}
+
 asc_tensor *asc_encoder_hidden(asc_encoder *e, const asc_encoder_run *run) {
-    asc_tensor *x = entry(e, run), *whole = NULL, *local = NULL;
+    asc_tensor *x = asc_encoder_entry(e, run), *whole = NULL, *local = NULL;
     if (x->poison != ASC_OK) return x;
     int64_t t = x->shape.dims[1], local_window = -1;
     whole = score_bias(e, t, 0);
@@ -170,8 +186,5 @@ asc_tensor *asc_encoder_hidden(asc_encoder *e, const asc_encoder_run *run) {
         }
         x = block(e, run, l, x, window > 0 ? local : whole);
     }
-    const char *label = asc_set_label(e->ctx, "head");
-    x = norm(e, x, &e->final_norm);
-    asc_set_label(e->ctx, label);
-    return x;
+    return asc_encoder_finish(e, x);
 }

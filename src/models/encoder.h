@@ -117,9 +117,20 @@ typedef struct asc_encoder_run {
     asc_tensor *types; /* i32 [B,T]; NULL: all 0 */
     asc_site_fn site;  /* NULL = none; sites are those of decoders */
     void *site_self;
+    /* Sees what each head hands to the output projection [B,T,H,D] and, with show_probs, attention's
+     * probabilities [B,H,T,T] before; returns them, or others of their shape. NULL = none */
+    asc_tensor *(*inner)(void *self, int64_t layer, bool probs, asc_tensor *v);
+    void *inner_self;
+    bool show_probs;
 } asc_encoder_run;
 
-/* What leaves the last block (and a final norm): [B,T,D]. */
+/* What enters the first block: [B,T,D]. */
+asc_tensor *asc_encoder_entry(asc_encoder *e, const asc_encoder_run *run);
+/* Block l alone on x [B,T,D]; of run only site and inner are looked at. */
+asc_tensor *asc_encoder_block(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *x);
+/* The final norm, if there is one. */
+asc_tensor *asc_encoder_finish(asc_encoder *e, asc_tensor *x);
+/* All three, one after the other: [B,T,D]. */
 asc_tensor *asc_encoder_hidden(asc_encoder *e, const asc_encoder_run *run);
 /* Scores of the classes: [B,C]; of heads that speak of tokens [..,C] for hidden [..,D], with C = V for words
  * and 2 for spans. The encoder has a head. */

@@ -74,8 +74,8 @@ class DecoderKeys(TypedDict, total=False):
     norm: Literal["l2", "signed", "abs"] | None
     #: attribution method (default feature-ablation; nets: integrated-gradients)
     method: str | bytes | None
-    #: "SITE:INDEX@TOKEN": explain this inner value, not an answer; nets, neuron-conductance: "SITE:INDEX", the unit
-    #: on the way
+    #: "SITE:INDEX@TOKEN": explain this inner value, not an answer; neuron-conductance: the unit on the way (nets:
+    #: "SITE:INDEX")
     neuron: str | bytes | None
     #: integrated gradients: how the path is summed (default adaptive)
     rule: Literal[
@@ -162,8 +162,8 @@ class EncoderKeys(TypedDict, total=False):
     norm: Literal["l2", "signed", "abs"] | None
     #: attribution method (default feature-ablation; nets: integrated-gradients)
     method: str | bytes | None
-    #: "SITE:INDEX@TOKEN": explain this inner value, not an answer; nets, neuron-conductance: "SITE:INDEX", the unit
-    #: on the way
+    #: "SITE:INDEX@TOKEN": explain this inner value, not an answer; neuron-conductance: the unit on the way (nets:
+    #: "SITE:INDEX")
     neuron: str | bytes | None
     #: integrated gradients: how the path is summed (default adaptive)
     rule: Literal[
@@ -197,8 +197,8 @@ class EncoderKeys(TypedDict, total=False):
 class NetKeys(TypedDict, total=False):
     #: attribution method (default feature-ablation; nets: integrated-gradients)
     method: str | bytes | None
-    #: "SITE:INDEX@TOKEN": explain this inner value, not an answer; nets, neuron-conductance: "SITE:INDEX", the unit
-    #: on the way
+    #: "SITE:INDEX@TOKEN": explain this inner value, not an answer; neuron-conductance: the unit on the way (nets:
+    #: "SITE:INDEX")
     neuron: str | bytes | None
     #: integrated gradients: how the path is summed (default adaptive)
     rule: Literal[
