@@ -2,6 +2,7 @@
 #include "coalitions.h"
 #include "coalition_rows.h"
 #include "neuron.h"
+#include "target_encoder.h"
 #include "target.h"
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,10 @@ size_t asc_job_coalition_ids(const asc_job *j, const uint8_t *present, int32_t *
             continue;
         }
         asc_fill fill = asc_part_fill(j, i, present);
+        for (size_t k = p->first; fill.n == 0 && k < p->last && asc_encoder_hides(j); k++, n++) {
+            ids[n] = ~j->r->prompt_ids[k];
+            positions[n] = (int32_t)n;
+        }
         for (size_t k = 0; k < fill.n; k++, n++) {
             ids[n] = fill.ids[k];
             positions[n] = (int32_t)(!stay ? n : p->first + k < p->last ? p->first + k : p->last - 1);

@@ -88,6 +88,7 @@ void asc_encoder_job_end(asc_job *j) {
     asc_free(j->ctx, j->encoder->similar);
     asc_free(j->ctx, j->encoder->types);
     asc_free(j->ctx, j->encoder->places);
+    asc_free(j->ctx, j->encoder->seen);
     asc_free(j->ctx, j->encoder->prompt_types);
     asc_free(j->ctx, j->encoder->special);
     asc_free(j->ctx, j->encoder);

@@ -76,7 +76,8 @@ asc_tensor *asc_job_block(asc_job *j, const asc_answer *s, int64_t l, const asc_
 asc_tensor *asc_job_end(asc_job *j, asc_tensor *hidden, const asc_answer *s, bool rival) {
     if (j->encoder == NULL) return asc_answer_score(j, hidden, s);
     if (asc_tensor_poisoned(hidden)) return hidden;
-    return asc_encoder_score(j, asc_encoder_finish(j->m->encoder, hidden), rival ? ASC_RIVAL : ASC_TARGET);
+    return asc_encoder_score(j, asc_encoder_finish(j->m->encoder, hidden), NULL,
+                             rival ? ASC_RIVAL : ASC_TARGET);
 }
 
 static void pooled_rows(asc_pooling how, double share, int64_t t, double *out) {

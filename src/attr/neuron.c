@@ -258,7 +258,8 @@ static asc_status check_places(asc_job *j) {
     if (j->method->by_gradient || j->neuron.token + 1 == (int64_t)j->r->n_prompt) return ASC_OK;
     for (size_t i = 0; i < j->n_parts; i++) {
         const asc_part *p = &j->parts[i];
-        moves = moves || p->n_choices > 0 || p->n_fill != p->last - p->first;
+        const bool stays = p->n_fill == p->last - p->first || (p->n_fill == 0 && asc_encoder_hides(j));
+        moves = moves || p->n_choices > 0 || !stays;
     }
     if (!moves) return ASC_OK;
     ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT,

@@ -161,7 +161,7 @@ static asc_status choose_baseline(asc_job *j) {
                  me->info.name, asc_baseline_name(j->baseline));
         return asc_hint(ctx, "use remove, mask, eos, pad or token:ID");
     }
-    if (ablation && j->baseline == ASC_BASELINE_MASK && !asc_model_shares_prefixes(j->m)) {
+    if (ablation && j->baseline == ASC_BASELINE_MASK && !encoder && !asc_model_shares_prefixes(j->m)) {
         ASC_FAIL(ctx, ASC_UNIMPLEMENTED,
                  "baseline mask is for models whose tokens see only what is before them");
         return asc_hint(ctx, "use remove, pad or token:ID");

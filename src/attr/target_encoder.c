@@ -40,9 +40,35 @@ static asc_tensor *types_of(asc_job *j, int64_t b, int64_t len) {
     return t;
 }
 
+bool asc_encoder_hides(const asc_job *j) {
+    return j->encoder != NULL && j->baseline == ASC_BASELINE_MASK && !j->method->by_gradient;
+}
+
+static void fill_seen(const asc_job *j, size_t n, double *out) {
+    const int32_t *ids = j->encoder->hidden;
+    for (size_t i = 0; i < n; i++) out[i] = ids == NULL || ids[i] >= 0 ? 1.0 : 0.0;
+}
+
+/* [B,len], a leaf; NULL where every token is seen. */
+static asc_tensor *seen_leaf(asc_job *j, int64_t b, int64_t len) {
+    asc_ctx *ctx = j->ctx;
+    size_t n;
+    if (!asc_encoder_hides(j)) return NULL;
+    double *v =
+        asc_mul_size((size_t)b, (size_t)len, &n) ? asc_calloc(ctx, ASC_MEM_SCRATCH, n + 1, sizeof *v) : NULL;
+    if (v == NULL) return asc_graph_poison(asc_graph_of(ctx));
+    fill_seen(j, n, v);
+    asc_tensor *t = asc_job_leaf(j, asc_from_f64(ctx, ASC_SHAPE(b, len), v));
+    asc_free(ctx, v);
+    return t;
+}
+
 bool asc_encoder_run_types(asc_job *j, asc_encoder_run *run) {
-    run->types = types_of(j, run->x->shape.dims[0], run->x->shape.dims[1]);
-    return run->types == NULL || !asc_tensor_poisoned(run->types);
+    const int64_t b = run->x->shape.dims[0], len = run->x->shape.dims[1];
+    run->types = types_of(j, b, len);
+    if (run->types != NULL && asc_tensor_poisoned(run->types)) return false;
+    run->seen = seen_leaf(j, b, len);
+    return run->seen == NULL || !asc_tensor_poisoned(run->seen);
 }
 
 /* Scores at `index` [..] of logits [..,C]: log-probabilities, or logits if those are explained. */
@@ -136,7 +162,7 @@ static asc_tensor *words_scalar(asc_job *j, asc_tensor *h, asc_encoder_which whi
     int axis[] = {-1};
     asc_tensor *s[2] = {NULL, NULL}, *at = places_leaf(j, (size_t)b, (size_t)len);
     h = asc_gather(ctx, asc_reshape(ctx, h, ASC_SHAPE(b * len, m->cfg.d_model)), at);
-    asc_tensor *logits = h->poison != ASC_OK ? h : asc_encoder_classes(m, h);
+    asc_tensor *logits = h->poison != ASC_OK ? h : asc_encoder_classes(m, h, NULL);
     if (asc_tensor_poisoned(logits)) return logits;
     for (int i = 0; i < 2; i++) {
         if (!asked(j, which, i)) continue;
@@ -154,7 +180,7 @@ static asc_tensor *span_scalar(asc_job *j, asc_tensor *h, asc_encoder_which whic
     const asc_encoder_job *e = j->encoder;
     int axis[] = {-1};
     const size_t b = (size_t)h->shape.dims[0];
-    asc_tensor *s[2] = {NULL, NULL}, *logits = asc_encoder_classes(j->m->encoder, h);
+    asc_tensor *s[2] = {NULL, NULL}, *logits = asc_encoder_classes(j->m->encoder, h, NULL);
     if (asc_tensor_poisoned(logits)) return logits;
     logits = asc_transpose(ctx, logits, 3, turn);
     for (int i = 0; i < 2; i++) {
@@ -174,7 +200,7 @@ static asc_status same_length(asc_job *j, asc_head_kind head, int64_t len) {
     return asc_hint(j->ctx, "let a token stand for absent words: --baseline pad, or token:ID");
 }
 
-asc_tensor *asc_encoder_score(asc_job *j, asc_tensor *h, asc_encoder_which which) {
+asc_tensor *asc_encoder_score(asc_job *j, asc_tensor *h, asc_tensor *seen, asc_encoder_which which) {
     asc_ctx *ctx = j->ctx;
     asc_encoder *m = j->m->encoder;
     const asc_encoder_job *e = j->encoder;
@@ -182,14 +208,14 @@ asc_tensor *asc_encoder_score(asc_job *j, asc_tensor *h, asc_encoder_which which
     if (asc_tensor_poisoned(h)) return h;
     if (e->similar != NULL) {
         asc_tensor *other = asc_job_leaf(j, asc_from_f64(ctx, ASC_SHAPE((int64_t)e->n_similar), e->similar));
-        return asc_sum(ctx, asc_mul(ctx, asc_encoder_embedding(m, h), other), 1, axis, false);
+        return asc_sum(ctx, asc_mul(ctx, asc_encoder_embedding(m, h, seen), other), 1, axis, false);
     }
     if (m->cfg.head == ASC_HEAD_WORDS) return words_scalar(j, h, which);
     if (m->cfg.head == ASC_HEAD_SPAN) return span_scalar(j, h, which);
     if (m->cfg.head == ASC_HEAD_TOKENS)
         h = asc_reshape(ctx, asc_slice(ctx, h, 1, (int64_t)e->token, 1),
                         ASC_SHAPE(h->shape.dims[0], m->cfg.d_model));
-    asc_tensor *s[2] = {NULL, NULL}, *logits = asc_encoder_classes(m, h);
+    asc_tensor *s[2] = {NULL, NULL}, *logits = asc_encoder_classes(m, h, seen);
     if (asc_tensor_poisoned(logits)) return logits;
     for (int k = 0; k < 2; k++) {
         if (asked(j, which, k))
@@ -203,13 +229,15 @@ asc_tensor *asc_encoder_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void
     if (j->encoder->similar == NULL && same_length(j, j->m->encoder->cfg.head, x->shape.dims[1]) != ASC_OK)
         return asc_graph_poison(asc_graph_of(j->ctx));
     asc_encoder_run run = {.x = x, .site = site, .site_self = site_self};
-    run.types = types_of(j, x->shape.dims[0], x->shape.dims[1]);
-    return asc_encoder_score(j, asc_encoder_hidden(j->m->encoder, &run), ASC_BOTH);
+    if (!asc_encoder_run_types(j, &run)) return asc_graph_poison(asc_graph_of(j->ctx));
+    return asc_encoder_score(j, asc_encoder_hidden(j->m->encoder, &run), run.seen, ASC_BOTH);
 }
 
 int64_t asc_encoder_key(const asc_job *j) {
     const asc_encoder_job *e = j->encoder;
-    return e == NULL ? -1 : 2 * (int64_t)e->token + (e->prompt_types != NULL && j->m->encoder->types != NULL);
+    if (e == NULL) return -1;
+    return 4 * (int64_t)e->token + 2 * asc_encoder_hides(j) +
+           (e->prompt_types != NULL && j->m->encoder->types != NULL);
 }
 
 asc_status asc_encoder_sources(asc_job *j, const int32_t *ids, size_t rows, size_t len, int32_t *class_room,
@@ -225,6 +253,14 @@ asc_status asc_encoder_sources(asc_job *j, const int32_t *ids, size_t rows, size
         if (e->types == NULL) return ASC_RESOURCE_EXHAUSTED;
         fill_types(j, ids, ids != NULL ? n : 0, rows, len, e->types);
         ASC_TRY(add(b, (asc_job_source){.ids = e->types, .n = n}));
+    }
+    if (asc_encoder_hides(j)) {
+        asc_free(j->ctx, e->seen);
+        e->seen =
+            asc_mul_size(rows, len, &n) ? asc_calloc(j->ctx, ASC_MEM_SCRATCH, n + 1, sizeof *e->seen) : NULL;
+        if (e->seen == NULL) return ASC_RESOURCE_EXHAUSTED;
+        fill_seen(j, n, e->seen);
+        ASC_TRY(add(b, (asc_job_source){.numbers = e->seen, .n = n}));
     }
     if (j->neuron.on) goto done; /* no class, no other text */
     if (e->similar != NULL) {

@@ -17,6 +17,9 @@ typedef struct asc_encoder_job {
     size_t token;                /* token heads: the token whose class is explained */
     const int32_t *row_ids;      /* while rows [b,len] of ids are recorded; NULL: the prompt's own */
     size_t n_row_ids;
+    const int32_t *hidden; /* while rows are recorded in which absent words stand and are not seen (baseline
+                              mask): the rows [b,len], ids of absent words as ~id; NULL: all are seen */
+    double *seen;          /* room: what a kept batch reads of them */
     bool *special;         /* tokens of the prompt that frame the text; NULL: told by their ids */
     int32_t *prompt_types; /* of the prompt's tokens; NULL = all 0 */
     int32_t *types;        /* room of the types that a kept batch reads */
@@ -25,7 +28,8 @@ typedef struct asc_encoder_job {
 /* The rows of ids that are being recorded, whose token types the scalar needs; NULL: the prompt's again.
  * Nothing for language models. */
 void asc_encoder_rows(asc_job *j, const int32_t *ids, size_t n);
-/* Sets the run's token types, from its x and the rows being recorded; false after an error. */
+/* Sets the run's token types and which tokens are seen, from its x and the rows being recorded; false after
+ * an error. */
 bool asc_encoder_run_types(asc_job *j, asc_encoder_run *run);
 /* The scalar of B texts given as word embeddings x [B,P,D] -> [B]. */
 asc_tensor *asc_encoder_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void *site_self);
@@ -35,8 +39,10 @@ typedef enum asc_encoder_which {
     ASC_TARGET,
     ASC_RIVAL
 } asc_encoder_which;
-/* The score of what leaves the encoder, [B,T,D] -> [B]. */
-asc_tensor *asc_encoder_score(asc_job *j, asc_tensor *hidden, asc_encoder_which which);
+/* The score of what leaves the encoder, [B,T,D] -> [B]. seen [B,T]: encoder.h; NULL = all. */
+asc_tensor *asc_encoder_score(asc_job *j, asc_tensor *hidden, asc_tensor *seen, asc_encoder_which which);
+/* Do words that are absent stand in the text, unseen? Then their ids in rows are ~id. */
+bool asc_encoder_hides(const asc_job *j);
 /* What tells batches of equal sizes apart: the explained token, whether there are token types. */
 int64_t asc_encoder_key(const asc_job *j);
 /* The leaves of asc_encoder_scalar for `rows` texts of len tokens, in its order; calls add for each. */

@@ -29,7 +29,7 @@ static asc_status record_prompts(void *self, asc_tensor **outs) {
 
 static size_t width_of(const asc_job *j, bool each) { return each ? asc_job_width(j) : 1; }
 
-static asc_status one_batch(asc_job *j, const int32_t *ids, size_t b, size_t len, bool each, double *out) {
+static asc_status run_batch(asc_job *j, const int32_t *ids, size_t b, size_t len, bool each, double *out) {
     asc_ctx *ctx = j->ctx;
     prompts p = {.j = j, .ids = ids, .b = b, .len = len, .each = each};
     const int64_t sizes[] = {2, (int64_t)len, each};
@@ -46,6 +46,20 @@ static asc_status one_batch(asc_job *j, const int32_t *ids, size_t b, size_t len
     st = record_prompts(&p, &y);
     if (st == ASC_OK) st = asc_read_f64(ctx, y, out, n);
     return asc_scope_close(ctx, st);
+}
+
+/* Rows with words that stand there and are not seen: their ids as they are, and which. */
+static asc_status one_batch(asc_job *j, const int32_t *ids, size_t b, size_t len, bool each, double *out) {
+    if (!asc_encoder_hides(j)) return run_batch(j, ids, b, len, each, out);
+    const size_t n = b * len;
+    int32_t *plain = asc_calloc(j->ctx, ASC_MEM_SCRATCH, n + 1, sizeof *plain);
+    if (plain == NULL) return ASC_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < n; i++) plain[i] = ids[i] < 0 ? ~ids[i] : ids[i];
+    j->encoder->hidden = ids;
+    asc_status st = run_batch(j, plain, b, len, each, out);
+    j->encoder->hidden = NULL;
+    asc_free(j->ctx, plain);
+    return st;
 }
 
 /* Tokens that all n prompts begin with and that are worth running once; at least one token of each stays. A

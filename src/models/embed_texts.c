@@ -44,7 +44,7 @@ static asc_status run(asc_model *m, const asc_id_text *texts, const place *at, s
     asc_scope_begin(ctx);
     asc_encoder_run r = {.x = asc_model_embed(m, p->ids, (int64_t)b, (int64_t)t)};
     if (typed) r.types = asc_from_i32(ctx, ASC_SHAPE((int64_t)b, (int64_t)t), p->types);
-    asc_tensor *e = asc_encoder_embedding(m->encoder, asc_encoder_hidden(m->encoder, &r));
+    asc_tensor *e = asc_encoder_embedding(m->encoder, asc_encoder_hidden(m->encoder, &r), NULL);
     asc_status st = asc_scope_close(ctx, asc_read_f64(ctx, e, p->rows, b * width));
     for (size_t i = 0; st == ASC_OK && i < b * width; i++) {
         if (!isfinite(p->rows[i])) st = asc_model_explain_nan(m, "a text's embedding");

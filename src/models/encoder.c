@@ -84,6 +84,15 @@ static asc_tensor *score_bias(asc_encoder *e, int64_t t, int64_t window) {
     return bias;
 }
 
+/* The bias, and less than anything for keys that are not seen. */
+static asc_tensor *only_seen(asc_ctx *ctx, asc_tensor *bias, asc_tensor *seen) {
+    if (seen == NULL) return bias;
+    const int64_t b = seen->shape.dims[0], t = seen->shape.dims[1];
+    asc_tensor *hide = asc_scale(ctx, asc_shift(ctx, seen, -1.0), 1e30);
+    hide = asc_reshape(ctx, hide, ASC_SHAPE(b, 1, 1, t));
+    return bias != NULL ? asc_add(ctx, hide, bias) : hide;
+}
+
 /* softmax(scale q k' + bias) v, each [B,T,H,D]; taken apart where there is a bias or somebody looks. */
 static asc_tensor *attend(asc_ctx *ctx, const asc_encoder_run *run, int64_t l, asc_tensor *q, asc_tensor *k,
                           asc_tensor *v, double scale, asc_tensor *bias) {
@@ -177,11 +186,11 @@ asc_tensor *asc_encoder_hidden(asc_encoder *e, const asc_encoder_run *run) {
     asc_tensor *x = asc_encoder_entry(e, run), *whole = NULL, *local = NULL;
     if (x->poison != ASC_OK) return x;
     int64_t t = x->shape.dims[1], local_window = -1;
-    whole = score_bias(e, t, 0);
+    whole = only_seen(e->ctx, score_bias(e, t, 0), run->seen);
     for (int64_t l = 0; l < e->cfg.n_layers; l++) {
         int64_t window = e->cfg.plan[l].window;
         if (window > 0 && window != local_window) {
-            local = score_bias(e, t, window);
+            local = only_seen(e->ctx, score_bias(e, t, window), run->seen);
             local_window = window;
         }
         x = block(e, run, l, x, window > 0 ? local : whole);

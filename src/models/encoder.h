@@ -115,7 +115,9 @@ void asc_encoder_unload(asc_encoder *e);
 typedef struct asc_encoder_run {
     asc_tensor *x;     /* word embeddings [B,T,D] as looked up */
     asc_tensor *types; /* i32 [B,T]; NULL: all 0 */
-    asc_site_fn site;  /* NULL = none; sites are those of decoders */
+    /* [B,T]: 1, or 0 where no token sees this one and no pooling takes it (an attention mask); NULL: all 1 */
+    asc_tensor *seen;
+    asc_site_fn site; /* NULL = none; sites are those of decoders */
     void *site_self;
     /* Sees what each head hands to the output projection [B,T,H,D] and, with show_probs, attention's
      * probabilities [B,H,T,T] before; returns them, or others of their shape. NULL = none */
@@ -133,9 +135,9 @@ asc_tensor *asc_encoder_finish(asc_encoder *e, asc_tensor *x);
 /* All three, one after the other: [B,T,D]. */
 asc_tensor *asc_encoder_hidden(asc_encoder *e, const asc_encoder_run *run);
 /* Scores of the classes: [B,C]; of heads that speak of tokens [..,C] for hidden [..,D], with C = V for words
- * and 2 for spans. The encoder has a head. */
-asc_tensor *asc_encoder_classes(asc_encoder *e, asc_tensor *hidden);
+ * and 2 for spans. The encoder has a head. seen: as of the run. */
+asc_tensor *asc_encoder_classes(asc_encoder *e, asc_tensor *hidden, asc_tensor *seen);
 /* The text's embedding, of length 1: [B,embed_width]. */
-asc_tensor *asc_encoder_embedding(asc_encoder *e, asc_tensor *hidden);
+asc_tensor *asc_encoder_embedding(asc_encoder *e, asc_tensor *hidden, asc_tensor *seen);
 
 #endif

@@ -129,7 +129,7 @@ asc_status asc_model_classify(asc_model *m, const int32_t *ids, const int32_t *t
     if (st != ASC_OK) return st;
     size_t n_out = asc_model_n_classes(m) * (m->encoder->cfg.head == ASC_HEAD_TOKENS ? n : 1);
     asc_scope_begin(ctx);
-    st = asc_read_f32(ctx, asc_encoder_classes(m->encoder, hidden_of(m, ids, types, n)), out, n_out);
+    st = asc_read_f32(ctx, asc_encoder_classes(m->encoder, hidden_of(m, ids, types, n), NULL), out, n_out);
     st = asc_scope_close(ctx, st);
     for (size_t i = 0; st == ASC_OK && i < n_out; i++) {
         if (!isfinite(out[i])) st = asc_model_explain_nan(m, "a class's score");
@@ -150,7 +150,7 @@ asc_status asc_model_score_tokens(asc_model *m, const int32_t *ids, const int32_
     if (h->poison == ASC_OK)
         h = asc_gather(ctx, asc_reshape(ctx, h, ASC_SHAPE((int64_t)n, c->d_model)),
                        asc_from_i32(ctx, ASC_SHAPE((int64_t)n_at), at));
-    if (h->poison == ASC_OK) h = asc_encoder_classes(m->encoder, h);
+    if (h->poison == ASC_OK) h = asc_encoder_classes(m->encoder, h, NULL);
     st = asc_scope_close(ctx, asc_read_f32(ctx, h, out, n_out));
     for (size_t i = 0; st == ASC_OK && i < n_out; i++) {
         if (!isfinite(out[i])) st = asc_model_explain_nan(m, "a token's score");
@@ -168,7 +168,7 @@ asc_status asc_model_embed_text(asc_model *m, const int32_t *ids, size_t n, doub
     if (st != ASC_OK) return st;
     size_t width = asc_model_embedding_width(m);
     asc_scope_begin(ctx);
-    st = asc_read_f64(ctx, asc_encoder_embedding(m->encoder, hidden_of(m, ids, NULL, n)), out, width);
+    st = asc_read_f64(ctx, asc_encoder_embedding(m->encoder, hidden_of(m, ids, NULL, n), NULL), out, width);
     st = asc_scope_close(ctx, st);
     for (size_t i = 0; st == ASC_OK && i < width; i++) {
         if (!isfinite(out[i])) st = asc_model_explain_nan(m, "the text's embedding");

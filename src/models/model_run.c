@@ -179,10 +179,10 @@ static asc_tensor *run_encoder(model_run *r) {
     if (r->o->types != NULL) run.types = asc_from_i32(m->ctx, ASC_SHAPE(1, (int64_t)r->o->n), r->o->types);
     asc_tensor *hidden = asc_encoder_hidden(m->encoder, &run);
     for (size_t i = 0; i < r->o->n_read; i++) {
-        if (pooled(r, &r->reads[i])) r->reads[i].got = asc_encoder_embedding(m->encoder, hidden);
+        if (pooled(r, &r->reads[i])) r->reads[i].got = asc_encoder_embedding(m->encoder, hidden, NULL);
     }
-    if (r->o->head == ASC_RUN_CLASSES) return asc_encoder_classes(m->encoder, hidden);
-    return r->o->head == ASC_RUN_EMBEDDING ? asc_encoder_embedding(m->encoder, hidden) : NULL;
+    if (r->o->head == ASC_RUN_CLASSES) return asc_encoder_classes(m->encoder, hidden, NULL);
+    return r->o->head == ASC_RUN_EMBEDDING ? asc_encoder_embedding(m->encoder, hidden, NULL) : NULL;
 }
 
 /* ---- what comes out ---- */

@@ -109,7 +109,8 @@ static void against_torch(void **state) {
                 {"gradient-x-attention", "attention", NULL},
                 {"input-x-gradient", "gradient_embed", "gradient"},
                 {"attribution-patching", "linear_embed", "linear"},
-                {"activation-patching", NULL, "patching"}};
+                {"activation-patching", NULL, "patching"},
+                {"feature-ablation", "masked", NULL}}; /* words that stand there, unseen */
     asc_ctx *ctx = *state;
     asc_json *root = read_cases(ctx);
     const asc_json *cases = asc_json_get(root, "cases");
@@ -123,6 +124,7 @@ static void against_torch(void **state) {
             asc_result *r;
             ask(&s, c, ways[w].method);
             if (ways[w].rows != NULL) s.q.layers = "all";
+            if (strcmp(ways[w].method, "feature-ablation") == 0) s.q.baseline = ASC_BASELINE_MASK;
             const bool contrast = s.q.versus.ptr != NULL,
                        rollout = strcmp(ways[w].method, "attention-rollout") == 0;
             if (contrast && rollout) { /* knows none */
@@ -155,8 +157,8 @@ static void against_torch(void **state) {
 
 /* Tables by other rules, in every mode, priced, and within little memory. */
 static void modes_agree(void **state) {
-    static const char *const methods[] = {"lrp", "deep-lift", "gradient-shap", "activation-patching",
-                                          "attention-rollout"};
+    static const char *const methods[] = {
+        "lrp", "deep-lift", "gradient-shap", "activation-patching", "attention-rollout", "kernel-shap"};
     asc_json *root = read_cases(*state);
     for (size_t k = 0; k < 3 * sizeof methods / sizeof *methods; k++) {
         const asc_json *c = asc_json_at(asc_json_get(root, "cases"), k % 3);
@@ -172,11 +174,16 @@ static void modes_agree(void **state) {
             assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
             asc_model *m = open_model(ctx, name);
             ask(&s, c, method);
-            s.q.layers = "out,heads";
+            if (strcmp(method, "kernel-shap") == 0)
+                s.q.baseline = ASC_BASELINE_MASK;
+            else
+                s.q.layers = "out,heads";
             s.q.seed = 5;
             if (strcmp(method, "attention-rollout") == 0) s.q.versus = (asc_view){NULL, 0};
             if (asc_explain(m, &s.q, &r) != ASC_OK)
                 fail_msg("%s, %s: %s", name, method, asc_error_message(ctx));
+            for (size_t i = 0; r->n_inner == 0 && i < r->n_features; i++)
+                seen[mode][i] = r->features[i].score;
             size_t n = r->n_inner * r->n_features < 256 ? r->n_inner * r->n_features : 256;
             for (size_t i = 0; i < n; i++) {
                 seen[mode][i] = r->inner_scores[i];
