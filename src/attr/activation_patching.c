@@ -9,6 +9,7 @@
 #include "inner_table.h"
 #include "job_blocks.h"
 #include "ops.h"
+#include "rehearse.h"
 #include <math.h>
 #include <string.h>
 
@@ -96,9 +97,12 @@ static asc_status keep_stream(patching *p, int k, const int32_t *ids) {
         st = asc_poll_cancel(j->ctx);
         if (st != ASC_OK) break;
         asc_scope_begin(j->ctx);
-        asc_tensor *x =
-            l == 0 ? asc_job_entry(j, asc_model_embed(j->m, ids, 1, (int64_t)j->r->n_prompt), &p->answer)
-                   : record(p, l - 1, p->in[k][l - 1], false);
+        asc_tensor *x;
+        bool again = asc_rehearse_begin(j->ctx);
+        do {
+            x = l == 0 ? asc_job_entry(j, asc_model_embed(j->m, ids, 1, (int64_t)j->r->n_prompt), &p->answer)
+                       : record(p, l - 1, p->in[k][l - 1], false);
+        } while (asc_rehearsed(j->ctx, ASC_OK, &again, &x, 1));
         st = settle(p, x, &p->in[k][l]);
     }
     return st;
@@ -128,15 +132,23 @@ static asc_tensor *make_mask(patching *p, size_t first, size_t b) {
 
 static asc_status run_rows(patching *p, size_t first, size_t b) {
     asc_ctx *ctx = p->j->ctx;
-    asc_tensor *x = NULL;
+    asc_tensor *x = NULL, *y;
     asc_scope_begin(ctx);
     p->where = make_mask(p, first, b);
-    asc_status st = settle(p, record_patched(p, p->in[0][p->layer], p->in[1][p->layer], (int64_t)b), &x);
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        y = record_patched(p, p->in[0][p->layer], p->in[1][p->layer], (int64_t)b);
+    } while (asc_rehearsed(ctx, ASC_OK, &again, &y, 1));
+    asc_status st = settle(p, y, &x);
     for (int64_t l = p->layer + 1; st == ASC_OK && l < p->n_layers; l++) {
         st = asc_poll_cancel(ctx);
         if (st != ASC_OK) break;
         asc_scope_begin(ctx);
-        st = settle(p, record(p, l, x, false), &x);
+        again = asc_rehearse_begin(ctx);
+        do {
+            y = record(p, l, x, false);
+        } while (asc_rehearsed(ctx, ASC_OK, &again, &y, 1));
+        st = settle(p, y, &x);
     }
     if (st == ASC_OK) {
         asc_scope_begin(ctx);

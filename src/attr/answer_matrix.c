@@ -11,6 +11,7 @@
 #include "grad.h"
 #include "neuron.h"
 #include "ops.h"
+#include "rehearse.h"
 #include "target.h"
 #include <math.h>
 #include <string.h>
@@ -269,7 +270,11 @@ static asc_status all_tokens(sums *s, asc_tensor *x, size_t together, double wei
         } else {
             asc_tensor *ts[3] = {NULL, NULL, NULL};
             asc_scope_begin(ctx);
-            st = record_chunk(j, x, at, n, s->m, ts) ? asc_run(ctx, ts, 3) : ASC_INTERNAL;
+            bool whole, again = asc_rehearse_begin(ctx);
+            do {
+                whole = record_chunk(j, x, at, n, s->m, ts);
+            } while (asc_rehearsed(ctx, ASC_OK, &again, ts, 3));
+            st = whole ? asc_run(ctx, ts, 3) : ASC_INTERNAL;
             if (st == ASC_OK) st = asc_read_f64(ctx, ts[0], s->value, s->m);
             if (st == ASC_OK) st = read_chunk(s, ts, at, n, weight, activation);
             st = asc_scope_close(ctx, st);

@@ -8,6 +8,7 @@
 #include "grad.h"
 #include "held.h"
 #include "ops.h"
+#include "rehearse.h"
 #include "target.h"
 
 /* One answer's way through the model. */
@@ -77,7 +78,11 @@ static asc_status forward(walk *w, way *v, int64_t l) {
         asc_held_stand_in(&w->bill, to, &v->in[l].t->shape);
         return asc_scope_close(ctx, ASC_OK);
     }
-    asc_tensor *y = record(w, v, l, l == 0 ? entry(w, v) : v->in[l].t, &none);
+    asc_tensor *y;
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        y = record(w, v, l, l == 0 ? entry(w, v) : v->in[l].t, &none);
+    } while (asc_rehearsed(ctx, ASC_OK, &again, &y, 1));
     st = finish(w, st, &y, &to, 1, is_middle(w, l) ? &w->forward_once : NULL);
     w->knows_forward = w->knows_forward || is_middle(w, l);
     return st;
@@ -87,11 +92,14 @@ static asc_status forward(walk *w, way *v, int64_t l) {
 static asc_status head(walk *w, way *v, double sign) {
     asc_ctx *ctx = w->j->ctx;
     asc_scope_begin(ctx);
-    asc_tensor *hidden = v->in[w->n_layers].t, *g = NULL, *f = asc_answer_score(w->j, hidden, &v->answer);
-    asc_tensor *seed = asc_full(ctx, ASC_SHAPE(w->b), 1.0);
-    if (sign < 0.0) seed = asc_neg(ctx, seed);
-    asc_grad(ctx, f, seed, &hidden, 1, &g);
-    asc_tensor *ts[2] = {f, g};
+    asc_tensor *hidden = v->in[w->n_layers].t, *ts[2] = {NULL, NULL};
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        ts[0] = asc_answer_score(w->j, hidden, &v->answer);
+        asc_tensor *seed = asc_full(ctx, ASC_SHAPE(w->b), 1.0);
+        if (sign < 0.0) seed = asc_neg(ctx, seed);
+        asc_grad(ctx, ts[0], seed, &hidden, 1, &ts[1]);
+    } while (asc_rehearsed(ctx, ASC_OK, &again, ts, 2));
     asc_held *to[2] = {&v->f, &v->g};
     asc_status st = finish(w, ASC_OK, ts, to, 2, NULL);
     asc_held_drop(&w->bill, &v->in[w->n_layers]);
@@ -123,26 +131,32 @@ static asc_status backward(walk *w, way *v, int64_t l) {
         asc_held_drop(&w->bill, &v->in[l]);
         return asc_scope_close(ctx, ASC_OK);
     }
-    asc_tensor *y = record(w, v, l, v->in[l].t, &c), *g = NULL, *at = ends ? c.value : v->in[l].t;
-    if (at == NULL) at = v->in[l].t; /* only after an error, which finish returns */
-    asc_grad(ctx, y, v->g.t, &at, 1, &g);
-    if (ends) sum_of_ways(w, &g, &at);
-    asc_tensor *ts[2] = {g, at};
+    asc_tensor *ts[2] = {NULL, NULL};
+    const size_t n = ends ? 2 : 1;
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        c.value = NULL;
+        asc_tensor *y = record(w, v, l, v->in[l].t, &c), *g = NULL, *at = ends ? c.value : v->in[l].t;
+        if (at == NULL) at = v->in[l].t; /* only after an error, which finish returns */
+        asc_grad(ctx, y, v->g.t, &at, 1, &g);
+        if (ends) sum_of_ways(w, &g, &at);
+        ts[0] = g;
+        ts[1] = at;
+    } while (asc_rehearsed(ctx, ASC_OK, &again, ts, n));
     asc_held *to[2] = {ends ? &w->out_g : &v->g, &w->out_act};
     bool memo = is_middle(w, l) && !ends;
-    st = finish(w, ASC_OK, ts, to, ends ? 2 : 1, memo ? &w->backward_once : NULL);
+    st = finish(w, ASC_OK, ts, to, n, memo ? &w->backward_once : NULL);
     w->knows_backward = w->knows_backward || memo;
     asc_held_drop(&w->bill, &v->in[l]);
     return st;
 }
 
 /* Through block 0 and what lies before it, of both answers at once: the sum of their gradients is then made
- * in the order of the plain way. */
-static asc_status root(walk *w) {
+ * in the order of the plain way. ts: the gradient and where it is taken. */
+static void record_root(walk *w, asc_tensor **ts) {
     asc_job *j = w->j;
     asc_ctx *ctx = j->ctx;
     asc_tensor *y[2], *seed[2], *at[2], *g[2] = {NULL, NULL};
-    asc_scope_begin(ctx);
     for (size_t k = 0; k < w->n_ways; k++) {
         asc_site_catcher c = {.site = j->site, .layer = j->site_layer};
         y[k] = record(w, &w->ways[k], 0, entry(w, &w->ways[k]), &c);
@@ -160,8 +174,19 @@ static asc_status root(walk *w) {
         }
         g[0] = asc_add(ctx, g[0], g[1]);
     }
-    asc_tensor *ts[2] = {g[0], at[0]};
+    ts[0] = g[0];
+    ts[1] = at[0];
+}
+
+static asc_status root(walk *w) {
+    asc_ctx *ctx = w->j->ctx;
+    asc_tensor *ts[2] = {NULL, NULL};
     asc_held *to[2] = {&w->out_g, &w->out_act};
+    asc_scope_begin(ctx);
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        record_root(w, ts);
+    } while (asc_rehearsed(ctx, ASC_OK, &again, ts, 2));
     return finish(w, ASC_OK, ts, to, 2, NULL);
 }
 

@@ -5,6 +5,7 @@
 #include "exec.h"
 #include "job_capture.h"
 #include "profile.h"
+#include "rehearse.h"
 #include "target.h"
 #include <math.h>
 #include <string.h>
@@ -113,9 +114,13 @@ static asc_status batch_at(asc_job *j, asc_tensor *x, asc_tensor *x0, const doub
     if (g != NULL && way->keep_every > 0) return points_by_blocks(&p, way->keep_every, f, g);
     asc_status st = captured_points(&p, f, g, &ran);
     if (st != ASC_OK || ran) return st;
+    const size_t n_ts = g != NULL ? 2 : 1;
     asc_scope_begin(ctx);
-    st = record_points(&p, ts);
-    if (st == ASC_OK) st = asc_run(ctx, ts, g != NULL ? 2 : 1);
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        st = record_points(&p, ts);
+    } while (asc_rehearsed(ctx, st, &again, ts, n_ts));
+    if (st == ASC_OK) st = asc_run(ctx, ts, n_ts);
     if (st == ASC_OK) st = asc_read_f64(ctx, ts[0], f, n);
     if (st == ASC_OK && g != NULL) st = asc_read_f64(ctx, ts[1], g, n * (j->r->n_prompt - j->n_prefix));
     return asc_scope_close(ctx, st);
@@ -237,7 +242,10 @@ asc_status asc_job_gradient(asc_job *j, const char *norm, double *saliency, doub
     if (way.keep_every > 0) {
         st = asc_blockwise_gradient(j, x, way.keep_every, &ts[0], &ts[1], &ts[2]);
     } else {
-        ts[0] = asc_record_scalar(j, x, &ts[1], &ts[2]);
+        bool again = asc_rehearse_begin(ctx);
+        do {
+            ts[0] = asc_record_scalar(j, x, &ts[1], &ts[2]);
+        } while (asc_rehearsed(ctx, ASC_OK, &again, ts, 3));
         st = asc_run(ctx, ts, 3);
     }
     if (st == ASC_OK) st = asc_read_f64(ctx, ts[0], &j->r->value, 1);

@@ -2,6 +2,7 @@
 #include "estimate.h"
 #include "exec.h"
 #include "method.h"
+#include "rehearse.h"
 #include "target.h"
 
 /* A dry run has keys and values without numbers. */
@@ -45,17 +46,21 @@ asc_status asc_job_prefix_begin(asc_job *j, const int32_t *ids, size_t n, size_t
         goto done;
     }
     if (dry) asc_price_begin(ctx);
-    asc_decoder_run run = {
-        .x = asc_decoder_embed(d, ids, 1, (int64_t)n), .out_kv = j->prefix, .tail = 1, .whole = whole};
-    asc_tensor *hidden = asc_decoder_hidden(d, &run); /* its last rows are never read, so never computed */
+    asc_tensor *hidden; /* its last rows are never read, so never computed */
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        asc_decoder_run run = {
+            .x = asc_decoder_embed(d, ids, 1, (int64_t)n), .out_kv = j->prefix, .tail = 1, .whole = whole};
+        hidden = asc_decoder_hidden(d, &run);
+        for (size_t l = 0; l < layers; l++) {
+            all[2 * l] = j->prefix[l].k;
+            all[2 * l + 1] = j->prefix[l].v;
+        }
+    } while (asc_rehearsed(ctx, ASC_OK, &again, all, 2 * layers));
     if (dry) asc_price_end(ctx);
     if (asc_tensor_poisoned(hidden)) {
         st = asc_graph_take_error(asc_graph_of(ctx));
         goto done;
-    }
-    for (size_t l = 0; l < layers; l++) {
-        all[2 * l] = j->prefix[l].k;
-        all[2 * l + 1] = j->prefix[l].v;
     }
     bool prepares = asc_price_prepares(ctx, dry);
     st = asc_price_of(ctx, all, 2 * layers, &p);

@@ -7,6 +7,7 @@
 #include "held.h"
 #include "job_blocks.h"
 #include "ops.h"
+#include "rehearse.h"
 #include "sweep_whole.h"
 #include <string.h>
 
@@ -188,8 +189,14 @@ static asc_status forward(walk *w, int64_t l, int k) {
         asc_held_stand_in(&w->bill, to, &w->in[k][l].t->shape);
         return asc_scope_close(ctx, ASC_OK);
     }
-    asc_tensor *ts[MOST_OUTS] = {record(w, l, k, entering(w, l, k))};
-    size_t n = asc_tensor_poisoned(ts[0]) || !w->s->values_only ? 1 : list_wanted(w, ts, 1);
+    asc_tensor *ts[MOST_OUTS];
+    size_t n;
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        memset(w->seen, 0, sizeof w->seen);
+        ts[0] = record(w, l, k, entering(w, l, k));
+        n = asc_tensor_poisoned(ts[0]) || !w->s->values_only ? 1 : list_wanted(w, ts, 1);
+    } while (asc_rehearsed(ctx, ASC_OK, &again, ts, n));
     st = asc_ledger_compute(&w->bill, ts, n, once ? &w->forward_once : NULL);
     w->knows_forward = w->knows_forward || once;
     if (st == ASC_OK && n > 1 && !w->bill.pricing) st = show(w, l, ts + 1);
@@ -199,19 +206,24 @@ static asc_status forward(walk *w, int64_t l, int k) {
 
 static asc_status head(walk *w) {
     asc_ctx *ctx = w->j->ctx;
-    asc_tensor *hidden[2], *ts[3], *g = NULL;
-    size_t n = 0;
+    asc_tensor *hidden[2], *ts[3], *g;
+    size_t n;
     asc_status st = ASC_OK;
     asc_scope_begin(ctx);
-    for (int k = 0; k < w->n_runs; k++) {
-        hidden[k] = w->in[k][w->n_layers].t;
-        ts[n++] = asc_job_end(w->j, hidden[k], &w->answer, w->sign < 0.0);
-    }
-    if (!w->s->values_only && !asc_tensor_poisoned(ts[0])) {
-        asc_tensor *seed = is_relevance(w) ? ts[0] : asc_full(ctx, ts[0]->shape, 1.0);
-        back(w, ts, w->sign < 0.0 ? asc_neg(ctx, seed) : seed, hidden, &g);
-        ts[n++] = g;
-    }
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        n = 0;
+        g = NULL;
+        for (int k = 0; k < w->n_runs; k++) {
+            hidden[k] = w->in[k][w->n_layers].t;
+            ts[n++] = asc_job_end(w->j, hidden[k], &w->answer, w->sign < 0.0);
+        }
+        if (!w->s->values_only && !asc_tensor_poisoned(ts[0])) {
+            asc_tensor *seed = is_relevance(w) ? ts[0] : asc_full(ctx, ts[0]->shape, 1.0);
+            back(w, ts, w->sign < 0.0 ? asc_neg(ctx, seed) : seed, hidden, &g);
+            ts[n++] = g;
+        }
+    } while (asc_rehearsed(ctx, ASC_OK, &again, ts, n));
     st = asc_ledger_compute(&w->bill, ts, n, NULL);
     for (int k = 0; st == ASC_OK && k < w->n_runs; k++) st = asc_held_keep(&w->bill, &w->f[k], ts[k]);
     if (st == ASC_OK && g != NULL) st = asc_held_keep(&w->bill, &w->g, g);
@@ -234,6 +246,20 @@ static asc_status add_parts(walk *w, asc_tensor *parts) {
     return st;
 }
 
+/* Block l anew, the gradient through it, and what is wanted of it. */
+static size_t record_back(walk *w, int64_t l, asc_tensor **ts) {
+    asc_tensor *x[2] = {NULL, NULL}, *y[2] = {NULL, NULL}, *g = NULL;
+    memset(w->seen, 0, sizeof w->seen);
+    for (int k = 0; k < w->n_runs; k++) {
+        x[k] = l > 0 ? w->in[k][l].t : w->x[k];
+        y[k] = record(w, l, k, entering(w, l, k));
+    }
+    back(w, y, w->g.t, x, &g);
+    if (w->n_runs > 1 && asc_tensor_poisoned(y[1])) g = y[1]; /* derivatives alone do not look at it */
+    ts[0] = asc_tensor_poisoned(g) || l > 0 ? g : parts_of(w, g);
+    return asc_tensor_poisoned(g) ? 1 : list_wanted(w, ts, 1);
+}
+
 static asc_status backward(walk *w, int64_t l) {
     asc_ctx *ctx = w->j->ctx;
     bool once = is_middle(w, l);
@@ -246,16 +272,12 @@ static asc_status backward(walk *w, int64_t l) {
         for (int k = 0; k < w->n_runs; k++) asc_held_drop(&w->bill, &w->in[k][l]);
         return asc_scope_close(ctx, ASC_OK); /* the cotangent keeps its shape */
     }
-    asc_tensor *x[2] = {NULL, NULL}, *y[2] = {NULL, NULL}, *g = NULL, *ts[MOST_OUTS];
-    for (int k = 0; k < w->n_runs; k++) {
-        x[k] = l > 0 ? w->in[k][l].t : w->x[k];
-        y[k] = record(w, l, k, entering(w, l, k));
-    }
-    back(w, y, w->g.t, x, &g);
-    if (w->n_runs > 1 && asc_tensor_poisoned(y[1])) g = y[1]; /* derivatives alone do not look at it */
-    size_t n = 1;
-    ts[0] = asc_tensor_poisoned(g) || l > 0 ? g : parts_of(w, g);
-    if (!asc_tensor_poisoned(g)) n = list_wanted(w, ts, 1);
+    asc_tensor *ts[MOST_OUTS];
+    size_t n;
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        n = record_back(w, l, ts);
+    } while (asc_rehearsed(ctx, ASC_OK, &again, ts, n));
     st = asc_ledger_compute(&w->bill, ts, n, once ? &w->backward_once : NULL);
     w->knows_backward = w->knows_backward || once;
     if (st == ASC_OK && n > 1 && !w->bill.pricing) st = show(w, l, ts + 1);

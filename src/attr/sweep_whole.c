@@ -2,6 +2,7 @@
 #include "sweep_whole.h"
 #include "exec.h"
 #include "grad.h"
+#include "rehearse.h"
 
 /* Values f of each run, and what arrives at the embeddings, reduced. */
 static size_t record(const asc_sweep *s, asc_tensor *const *x, asc_tensor *by, asc_tensor **ts) {
@@ -36,7 +37,11 @@ asc_status asc_sweep_whole(asc_sweep *s) {
     asc_tensor *x[2] = {s->x, s->x0}, *ts[3];
     size_t at = 0;
     asc_scope_begin(ctx);
-    size_t n = record(s, x, s->by, ts);
+    size_t n;
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        n = record(s, x, s->by, ts);
+    } while (asc_rehearsed(ctx, ASC_OK, &again, ts, n));
     asc_status st = asc_run(ctx, ts, n);
     if (st == ASC_OK && s->f != NULL) st = asc_read_f64(ctx, ts[at], s->f, s->b);
     at++;

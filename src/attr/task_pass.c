@@ -6,6 +6,7 @@
 #include "method.h"
 #include "price.h"
 #include "profile.h"
+#include "rehearse.h"
 #include "task_parts.h"
 #include <math.h>
 #include <string.h>
@@ -220,7 +221,15 @@ static asc_status hand_over(asc_pass_run *r, size_t first, size_t n) {
 static asc_status recorded_pass(asc_pass_run *r, size_t first, size_t n) {
     asc_ctx *ctx = r->t->ctx;
     asc_scope_begin(ctx);
-    asc_status st = asc_pass_record(r, first, n);
+    asc_status st;
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        st = asc_pass_record(r, first, n);
+        if (again && r->p->rules != NULL) {
+            const asc_status told = tell_rules(r, false);
+            if (st == ASC_OK) st = told;
+        }
+    } while (asc_rehearsed(ctx, st, &again, r->outs, r->n_outs));
     if (st == ASC_OK) st = asc_run(ctx, r->outs, r->n_outs);
     if (st == ASC_OK && r->f == NULL) st = asc_pass_make_buffers(r, n);
     if (st == ASC_OK) st = read_back(r, first, n);

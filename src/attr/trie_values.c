@@ -4,6 +4,7 @@
 #include "exec.h"
 #include "neuron.h"
 #include "profile.h"
+#include "rehearse.h"
 #include <math.h>
 
 /* Tokens of a pass: fewer make less of the weights, which are expanded once a pass; more only make the
@@ -122,7 +123,12 @@ static asc_status run_pass(asc_job *j, const asc_trie_plan *plan, const asc_kv *
                     .store = store};
     asc_scope_begin(ctx);
     ASC_TRY(asc_packed_leaves(&x, p));
-    ASC_TRY(asc_packed_record(&x));
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        x.n_results = 0;
+        st = asc_packed_record(&x);
+    } while (asc_rehearsed(ctx, st, &again, x.results, x.n_results));
+    if (st != ASC_OK) goto done;
     ASC_TRY(asc_run(ctx, x.results, x.n_results));
     ASC_TRY(read(&x, p, out));
     ASC_TRY(asc_packed_keep(&x, p));

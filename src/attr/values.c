@@ -6,6 +6,7 @@
 #include "job_capture.h"
 #include "method.h"
 #include "profile.h"
+#include "rehearse.h"
 #include "target.h"
 #include "target_encoder.h"
 #include <math.h>
@@ -43,7 +44,10 @@ static asc_status run_batch(asc_job *j, const int32_t *ids, size_t b, size_t len
     asc_job_captured_deinit(&run);
     if (st != ASC_OK || ran) return st;
     asc_scope_begin(ctx);
-    st = record_prompts(&p, &y);
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        st = record_prompts(&p, &y);
+    } while (asc_rehearsed(ctx, st, &again, &y, 1));
     if (st == ASC_OK) st = asc_read_f64(ctx, y, out, n);
     return asc_scope_close(ctx, st);
 }

@@ -14,6 +14,8 @@ typedef struct asc_run_args {
     void *scratch; /* plan->scratch_bytes, 64-byte aligned */
     bool folded;   /* constants (asc_node.constant) have run, and what other nodes read of them is in data[]:
                       they   are left out */
+    size_t only;   /* 1 + the one node that runs, of a program without fused regions; 0 = all of them */
+    bool fresh;    /* with `only`: what the node before left in scratch is lost */
 } asc_run_args;
 
 typedef struct asc_device {

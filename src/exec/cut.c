@@ -9,11 +9,15 @@
 #include "cache.h"
 #include "disk.h"
 #include "debug.h"
+#include "follow.h"
 #include "profile.h"
 #include "replay_file.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Passes that are off where ops run one by one: all. One op gains nothing from them. */
+static const uint64_t ONE_BY_ONE = UINT64_MAX;
 
 static asc_status room_for(asc_ctx *ctx, void *array, size_t *cap, size_t need, size_t size) {
     return need <= *cap ? ASC_OK : asc_grow(ctx, ASC_MEM_PROGRAM, array, cap, need, size);
@@ -305,7 +309,7 @@ asc_status asc_exec_cut(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_cut_r
     asc_cache_entry *entry;
     bool one = why == ASC_CUT_EAGER && n == 1 && has_inputs(ts[0]);
     asc_prof_mark m = asc_prof_begin(ctx);
-    uint64_t off = one ? UINT64_MAX : rt->passes_off; /* one op gains nothing from passes */
+    uint64_t off = one ? ONE_BY_ONE : rt->passes_off;
     asc_status st = one ? collect_one(ctx, r, ts[0]) : collect(ctx, r, ts, n);
     if (st != ASC_OK || r->n == 0) return st;
     st = write_key(ctx, r, ts, n, off);
@@ -320,15 +324,43 @@ asc_status asc_exec_cut(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_cut_r
     return st;
 }
 
+asc_status asc_cut_rehearsed(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_exe **out) {
+    const asc_graph *g = asc_graph_of(ctx);
+    asc_cut_room *r = &asc_runtime_of(ctx)->room;
+    asc_cache_entry *entry;
+    const size_t first = g->n_scopes > 0 ? g->scope_start[g->n_scopes - 1] : 0;
+    *out = NULL;
+    asc_status st = collect(ctx, r, g->owned + first, g->n_owned - first);
+    if (st != ASC_OK || r->n == 0 || r->n > ASC_PROGRAM_MAX_NODES) return st;
+    for (size_t i = 0; i < n; i++) {
+        if (ts[i]->buf == NULL && ts[i]->mark != g->mark) return ASC_OK; /* recorded elsewhere */
+    }
+    st = write_key(ctx, r, ts, n, ONE_BY_ONE);
+    if (st == ASC_OK) st = executable(ctx, r, ONE_BY_ONE, &entry);
+    if (st != ASC_OK) return st;
+    asc_exe *e = entry->exe;
+    if (e->program.n_nodes != r->n) return ASC_OK; /* another level of products made other ops of it */
+    if (!e->prepared) {
+        st = asc_exe_prepare(ctx, e);
+        if (st == ASC_OK) asc_cache_recount(ctx, entry);
+        if (st == ASC_OK) asc_cache_shrink(ctx, entry);
+    }
+    if (st == ASC_OK && ctx->prof != NULL) relabel(ctx, r, e);
+    if (st == ASC_OK) *out = e;
+    return st;
+}
+
 asc_status asc_exec_price(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_plan *out) {
     asc_runtime *rt = asc_runtime_of(ctx);
     asc_cut_room *r = &rt->room;
     asc_cache_entry *entry;
     *out = (asc_plan){0};
+    const uint64_t off = asc_follow_plans(ctx) ? ONE_BY_ONE : rt->passes_off;
     asc_status st = asc_graph_take_error(asc_graph_of(ctx));
-    if (st == ASC_OK) st = asc_cut_collect(ctx, ts, n);
+    if (st == ASC_OK) st = collect(ctx, r, ts, n);
+    if (st == ASC_OK) st = write_key(ctx, r, ts, n, off);
     if (st != ASC_OK || r->n == 0) return st;
-    st = executable(ctx, r, rt->passes_off, &entry);
+    st = executable(ctx, r, off, &entry);
     if (st == ASC_OK) *out = entry->exe->plan;
     out->slots = NULL;
     return st;

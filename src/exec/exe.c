@@ -147,6 +147,10 @@ asc_status asc_exe_of_program(asc_ctx *ctx, asc_program *take, asc_exe **out) {
 
 void asc_exe_destroy(asc_ctx *ctx, asc_exe *e) {
     if (e == NULL) return;
+    if (e->followed) {
+        e->dropped = true;
+        return;
+    }
     const asc_device *dev = asc_exec_device(ctx);
     if (e->code != NULL && dev->discard != NULL) dev->discard(ctx, asc_exec_device_state(ctx), e->code);
     asc_fold_deinit(ctx, &e->fold);

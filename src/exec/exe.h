@@ -39,6 +39,7 @@ typedef struct asc_exe {
     asc_exe_alias *aliases;
     size_t n_aliases;
     asc_fold fold;
+    bool followed, dropped; /* lent to a follower (follow.h); the cache let go of it meanwhile */
     size_t bytes; /* everything above, the device's code included */
     uint64_t compile_ns;
 } asc_exe;

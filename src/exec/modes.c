@@ -2,6 +2,7 @@
  * when a bound of the queue is met (queue.c). The compiled mode runs captured functions without recording
  * (compiled.h); what is recorded in it is cut as in the deferred one. */
 #include "compiled.h"
+#include "follow.h"
 #include "runtime.h"
 
 const char *asc_cut_reason_doc(asc_cut_reason why) {
@@ -14,7 +15,10 @@ const char *asc_cut_reason_doc(asc_cut_reason why) {
 }
 
 static bool run_now(asc_ctx *ctx, asc_tensor *t) {
-    if (asc_exec_cut(ctx, &t, 1, ASC_CUT_EAGER) == ASC_OK) return true;
+    asc_status st = ASC_OK;
+    if (asc_runtime_of(ctx)->follow.exe == NULL || !asc_follow_step(ctx, t, &st))
+        st = asc_exec_cut(ctx, &t, 1, ASC_CUT_EAGER);
+    if (st == ASC_OK) return true;
     asc_fail_context(ctx, "%s%s%s", t->op->name, t->label != NULL ? " in " : "",
                      t->label != NULL ? t->label : "");
     return false;

@@ -1,8 +1,12 @@
 /* price.c - see price.h. */
 #include "price.h"
 #include "cache.h"
+#include "follow.h"
 
-enum { BLOCK_OVERHEAD = 256 }; /* headers of a buffer: the block's, its record's */
+enum {
+    BLOCK_OVERHEAD = 256, /* headers of a buffer: the block's, its record's */
+    NODE_CODE = 1100      /* what the cpu device keeps of a node that runs by itself, about */
+};
 
 void asc_price_begin(asc_ctx *ctx) { asc_runtime_of(ctx)->pricing++; }
 void asc_price_end(asc_ctx *ctx) { asc_runtime_of(ctx)->pricing--; }
@@ -55,10 +59,11 @@ asc_status asc_price_of(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_price
         asc_cache_recount(ctx, entry);
     }
     out->program_bytes = entry->bytes;
-    if (!entry->exe->prepared && rt->device->prepare != NULL) out->code_bytes = entry->bytes / 2;
+    if (!entry->exe->prepared && rt->device->prepare != NULL) /* regions are smaller than their nodes */
+        out->code_bytes = asc_follow_plans(ctx) ? r->n * NODE_CODE : entry->bytes / 2;
     out->cost = plan.cost;
     out->scratch_bytes = rt->device->has_data ? plan.scratch_bytes : 0;
-    if (!rt->eager) {
+    if (!rt->eager || asc_follow_plans(ctx)) {
         out->arena_bytes = rt->device->has_data ? plan.arena_bytes : 0;
         for (size_t i = 0; i < r->n_outs; i++) {
             const asc_tensor *t = r->outs[i].tensor;

@@ -5,6 +5,7 @@
 #include "cache.h"
 #include "compiled.h"
 #include "env.h"
+#include "follow.h"
 #include "passes.h"
 #include "view.h"
 #include <string.h>
@@ -20,6 +21,7 @@ void *asc_exec_device_state(const asc_ctx *ctx) { return ctx->rt->device_state; 
 static void runtime_destroy(asc_ctx *ctx) {
     asc_runtime *rt = ctx->rt;
     if (rt == NULL) return;
+    asc_follow_deinit(ctx);
     asc_graph_deinit(&rt->graph);
     asc_level_free_all(ctx);
     asc_capture_forget(ctx, NULL);
@@ -80,6 +82,7 @@ asc_status asc_ctx_create(const asc_ctx_options *opts, asc_ctx **out_ctx) {
     rt->compiled = strcmp(ctx->mode_name, "compiled") == 0;
     rt->graph.on_record = asc_exec_on_record;
     rt->graph.free_buffer = asc_buffer_free;
+    rt->graph.on_scope_end = asc_follow_scope_end;
     asc_queue_init(ctx);
     if (st2 == ASC_OK && rt->device == NULL)
         st2 = ASC_FAIL(ctx, ASC_INTERNAL, "device '%s' is not built in", ctx->device_name);
@@ -155,8 +158,25 @@ asc_buffer *asc_buffer_make(asc_ctx *ctx, asc_mem_tag tag, asc_dtype dtype, int6
     return b;
 }
 
+asc_buffer *asc_buffer_placed(asc_ctx *ctx, asc_dtype dtype, int64_t n, void *data, size_t bytes) {
+    asc_runtime *rt = ctx->rt;
+    asc_buffer *b = rt->free_records;
+    if (b != NULL) {
+        rt->free_records = b->next;
+    } else if ((b = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *b)) == NULL) {
+        return NULL;
+    }
+    *b = (asc_buffer){.refs = 1, .dtype = dtype, .elems = n, .data = data, .bytes = bytes, .placed = true};
+    return b;
+}
+
 void asc_buffer_free(asc_ctx *ctx, asc_buffer *b) {
     asc_runtime *rt = ctx->rt;
+    if (b->placed) {
+        b->next = rt->free_records;
+        rt->free_records = b;
+        return;
+    }
     if (b->cached && b->data != NULL) {
         size_t rounded;
         int c = class_of(b->bytes, &rounded);
@@ -180,6 +200,11 @@ void asc_exec_trim(asc_ctx *ctx) {
         }
     }
     rt->cached_bytes = 0;
+    while (rt->free_records != NULL) {
+        asc_buffer *b = rt->free_records;
+        rt->free_records = b->next;
+        asc_free(ctx, b);
+    }
     if (rt->in_cut) return; /* the arena is in use */
     asc_free(ctx, rt->arena);
     asc_free(ctx, rt->scratch);

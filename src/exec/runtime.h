@@ -38,6 +38,25 @@ ASC_MUST_USE asc_status asc_cut_collect(asc_ctx *ctx, asc_tensor *const *ts, siz
 /* The program of what was collected. out is initialised by the caller, who ends it in any case. */
 ASC_MUST_USE asc_status asc_cut_build(asc_ctx *ctx, asc_program *out);
 
+/* cut.c: the executable of all that the current scope owns, without passes: its nodes are those that were
+ * recorded, its outputs ts. Prepared, lent by the cache. NULL: there is none, or it has other nodes. */
+struct asc_exe;
+ASC_MUST_USE asc_status asc_cut_rehearsed(asc_ctx *ctx, asc_tensor *const *ts, size_t n,
+                                          struct asc_exe **out);
+
+/* A rehearsed pass that runs (follow.h). */
+typedef struct asc_follow {
+    struct asc_exe *exe; /* NULL = none */
+    asc_tensor **at;     /* [n_nodes] counted: what was recorded or read as this node and has not ended */
+    int32_t *last;       /* [n_nodes] where it is used for the last time; n_nodes: behind the pass */
+    size_t cap, next;    /* next: the node expected */
+    size_t scope;        /* number of scopes open when it began */
+    uint64_t ran;        /* nodes run in the context behind the last one of this pass */
+    const void *scratch; /* in which that one ran; NULL = none did */
+    void *block;         /* where values lie */
+    size_t block_bytes;
+} asc_follow;
+
 /* Executables by key (cache.h). */
 typedef struct asc_cache {
     struct asc_cache_entry *table[ASC_CACHE_CHAINS], *newest, *oldest;
@@ -98,6 +117,8 @@ typedef struct asc_runtime {
     asc_queue queue;
     asc_buffer *free_bufs[ASC_BUF_CLASSES]; /* cached, by size class */
     size_t cached_bytes;
+    asc_buffer *free_records; /* of values in a follower's block */
+    asc_follow follow;
     void *arena, *scratch; /* reused blocks of plans */
     size_t arena_bytes, scratch_bytes;
     asc_exec_stats stats;
@@ -125,6 +146,8 @@ ASC_MUST_USE asc_status asc_capture_depends(asc_ctx *ctx, asc_tensor *const *ts,
 
 /* A buffer for n elements, reference count 1; from the cache when one fits. NULL when out of memory. */
 asc_buffer *asc_buffer_make(asc_ctx *ctx, asc_mem_tag tag, asc_dtype dtype, int64_t n);
+/* One for a value that lies in a block of somebody else. NULL when out of memory. */
+asc_buffer *asc_buffer_placed(asc_ctx *ctx, asc_dtype dtype, int64_t n, void *data, size_t bytes);
 void asc_buffer_free(asc_ctx *ctx, asc_buffer *b); /* hook of the graph: back to the cache */
 /* What a buffer of so many bytes takes, before headers. */
 size_t asc_buffer_rounded(size_t bytes);

@@ -8,6 +8,7 @@
 #include "hf_folder.h"
 #include "hf_model.h"
 #include "kept_prompt.h"
+#include "rehearse.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -253,8 +254,12 @@ asc_status asc_model_logits(asc_model *m, const int32_t *ids, size_t n, size_t n
     if (n_rows < 1 || n_rows > n)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%zu rows of logits asked of %zu tokens", n_rows, n);
     asc_scope_begin(ctx);
-    asc_decoder_run run = {.x = asc_decoder_embed(d, ids, 1, (int64_t)n), .tail = (int64_t)n_rows};
-    asc_tensor *y = asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
+    asc_tensor *y;
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        asc_decoder_run run = {.x = asc_decoder_embed(d, ids, 1, (int64_t)n), .tail = (int64_t)n_rows};
+        y = asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
+    } while (asc_rehearsed(ctx, ASC_OK, &again, &y, 1));
     size_t n_out = n_rows * (size_t)d->cfg.n_vocab;
     st = asc_read_f32(ctx, y, out, n_out);
     st = asc_scope_close(ctx, st);

@@ -2,6 +2,7 @@
  * on a few rows at a time, since all rows of logits would be larger than everything else together. */
 #include "exec.h"
 #include "model.h"
+#include "rehearse.h"
 #include "sampler.h"
 #include <math.h>
 
@@ -49,8 +50,13 @@ static asc_status blocks(reading *r) {
     asc_decoder *d = &r->m->decoder;
     asc_ctx *ctx = r->m->ctx;
     asc_scope_begin(ctx);
-    asc_decoder_run run = {.x = asc_decoder_embed(d, r->ids, 1, (int64_t)r->n)};
-    asc_status st = asc_read_f32(ctx, asc_decoder_hidden(d, &run), r->hidden, r->n * (size_t)d->cfg.d_model);
+    asc_tensor *hidden;
+    bool again = asc_rehearse_begin(ctx);
+    do {
+        asc_decoder_run run = {.x = asc_decoder_embed(d, r->ids, 1, (int64_t)r->n)};
+        hidden = asc_decoder_hidden(d, &run);
+    } while (asc_rehearsed(ctx, ASC_OK, &again, &hidden, 1));
+    asc_status st = asc_read_f32(ctx, hidden, r->hidden, r->n * (size_t)d->cfg.d_model);
     return asc_scope_close(ctx, st);
 }
 

@@ -188,6 +188,7 @@ asc_status asc_scope_end(asc_ctx *ctx) {
         return asc_graph_take_error(g);
     }
     if (g->n_scopes == 0) return ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "scope end without a begin");
+    if (g->on_scope_end != NULL) g->on_scope_end(ctx);
     size_t start = g->scope_start[--g->n_scopes], kept = start;
     for (size_t i = start; i < g->n_owned; i++) {
         if (g->owned[i]->keep) {

@@ -29,6 +29,7 @@ typedef struct asc_buffer {
     size_t bytes;            /* of data */
     bool borrowed;           /* data belongs to someone else (a mapped file) and outlives the buffer */
     bool cached;             /* goes back to the cache, not to the allocator */
+    bool placed;             /* data lies in a block that others use once the value has ended */
     struct asc_buffer *next; /* free list of the cache */
 } asc_buffer;
 
@@ -91,6 +92,7 @@ typedef struct asc_graph {
     bool many_rows;            /* likewise */
     /* set by the executor */
     asc_record_fn on_record;                          /* NULL = nothing is computed while recording */
+    void (*on_scope_end)(asc_ctx *ctx);               /* before a scope ends; NULL = nobody asks */
     void (*free_buffer)(asc_ctx *ctx, asc_buffer *b); /* last reference is gone */
 } asc_graph;
 

@@ -59,10 +59,11 @@ static void explain(const char *mode, const char *file, const char *method, size
 static void the_least_that_would_do(void **state) {
     (void)state;
     static const char *const methods[] = {"saliency", "integrated-gradients"}, *const modes[] = {"deferred",
-                                                                                                 "compiled"};
+                                                                                                 "compiled",
+                                                                                                 "eager"};
     static outcome refused, least, less, roomy;
-    for (int k = 0; k < 4; k++) {
-        const char *method = methods[k / 2], *mode = modes[k % 2];
+    for (int k = 0; k < 6; k++) {
+        const char *method = methods[k / 3], *mode = modes[k % 3];
         explain(mode, ZOO "qwen3-q5_0/model.gguf", method, N, 1, false, &refused);
         assert_int_equal(refused.st, ASC_RESOURCE_EXHAUSTED);
         assert_true(refused.least_mb > 1);
@@ -71,7 +72,7 @@ static void the_least_that_would_do(void **state) {
             fail_msg("%s, %s: first %zu MB, then %zu", method, mode, refused.least_mb, least.least_mb);
         assert_true(least.peak <= refused.least_mb << 20);
         /* forward passes that come before the gradients leave programs, for which a MB is set aside */
-        size_t a_little = k / 2 == 0 ? 1 : 2;
+        size_t a_little = k / 3 == 0 ? 1 : 2;
         explain(mode, ZOO "qwen3-q5_0/model.gguf", method, N, (refused.least_mb - a_little) << 20, false,
                 &less);
         assert_int_equal(less.st, ASC_RESOURCE_EXHAUSTED);
@@ -85,10 +86,11 @@ static void dry_runs_tell_the_peak(void **state) {
     static const char *const methods[] = {"saliency", "input-x-gradient", "integrated-gradients",
                                           "feature-ablation"};
     static outcome dry, run;
-    for (int k = 0; k < 8; k++) {
-        size_t memory = k < 4 ? 0 : (size_t)8 << 20;
-        explain(NULL, ZOO "llama-q4_1/model.gguf", methods[k % 4], 100, memory, true, &dry);
-        explain(NULL, ZOO "llama-q4_1/model.gguf", methods[k % 4], 100, memory, false, &run);
+    for (int k = 0; k < 16; k++) {
+        const char *mode = k < 8 ? "deferred" : "eager";
+        size_t memory = k / 4 % 2 == 0 ? 0 : (size_t)8 << 20;
+        explain(mode, ZOO "llama-q4_1/model.gguf", methods[k % 4], 100, memory, true, &dry);
+        explain(mode, ZOO "llama-q4_1/model.gguf", methods[k % 4], 100, memory, false, &run);
         assert_int_equal(dry.st, ASC_OK);
         assert_int_equal(run.st, ASC_OK);
         assert_int_equal(dry.n_forward, run.n_forward);
@@ -96,7 +98,7 @@ static void dry_runs_tell_the_peak(void **state) {
         double off = fabs((double)dry.predicted - (double)run.peak);
         /* docs/memory.md: 5 %. A model this small is mostly programs, of which a run makes some more. */
         if (!(off <= 0.05 * (double)run.peak + 4e5))
-            fail_msg("%s: %zu predicted, %zu taken", methods[k % 4], dry.predicted, run.peak);
+            fail_msg("%s, %s: %zu predicted, %zu taken", mode, methods[k % 4], dry.predicted, run.peak);
     }
 }
 

@@ -143,7 +143,7 @@ static inline void fill_args(const asc_cpu_unit *u, const asc_run_args *a, asc_k
     args->scratch = a->scratch;
     args->n_threads = u->n_threads;
     args->post = NULL;
-    args->left_ready = u->left_ready;
+    args->left_ready = u->left_ready && !a->fresh;
 }
 
 static inline bool takes_post(const asc_cpu_unit *u) { return u->kernel != NULL && u->kernel->takes_post; }
@@ -171,12 +171,31 @@ static inline void run_unit(const asc_cpu_unit *u, const asc_run_args *a, void *
     u->run(&args);
 }
 
+/* The unit of one node, by bisection; NULL: the node does not run. */
+static const asc_cpu_unit *unit_of(const asc_cpu_code *code, int32_t node) {
+    size_t low = 0, high = code->n_units;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (code->units[mid].node < node) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return low < code->n_units && code->units[low].node == node ? &code->units[low] : NULL;
+}
+
 asc_status asc_cpu_code_run(asc_ctx *ctx, const asc_cpu_state *state, const asc_cpu_code *code,
                             const asc_run_args *a) {
     if (code->program != a->program)
         return ASC_FAIL(ctx, ASC_INTERNAL, "prepared code belongs to another program");
     uint64_t t = ctx->prof != NULL ? asc_now_ns() : 0;
-    for (const asc_cpu_unit *u = code->units, *end = u + code->n_units; u < end; u++) {
+    const asc_cpu_unit *u = code->units, *end = u + code->n_units;
+    if (a->only > 0) {
+        u = unit_of(code, (int32_t)(a->only - 1));
+        end = u != NULL ? u + 1 : NULL;
+    }
+    for (; u < end; u++) {
         if (u->constant && a->folded) continue;
         asc_status st = asc_poll_cancel(ctx);
         if (st != ASC_OK) return st;

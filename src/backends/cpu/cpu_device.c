@@ -116,7 +116,8 @@ static asc_status run(asc_ctx *ctx, void *state, const asc_run_args *a) {
         asc_cpu_discard(ctx, state, code);
         return st;
     }
-    for (size_t i = 0; i < a->program->n_nodes; i++) {
+    const size_t first = a->only > 0 ? a->only - 1 : 0, end = a->only > 0 ? a->only : a->program->n_nodes;
+    for (size_t i = first; i < end; i++) {
         const asc_node *node = &a->program->nodes[i];
         if (node->op == NULL || a->plan->slots[i].place == ASC_PLACE_ALIAS) continue;
         if (asc_shape_elems(&node->shape) == 0 || (node->constant && a->folded)) continue;

@@ -75,7 +75,8 @@ static asc_nd as_nd(void *data, const asc_shape *s) {
 static asc_status ref_run(asc_ctx *ctx, void *state, const asc_run_args *a) {
     const asc_program *p = a->program;
     (void)state;
-    for (size_t k = 0; k < p->n_nodes; k++) {
+    const size_t first = a->only > 0 ? a->only - 1 : 0, end = a->only > 0 ? a->only : p->n_nodes;
+    for (size_t k = first; k < end; k++) {
         const asc_node *n = &p->nodes[k];
         if (n->op == NULL || a->plan->slots[k].place == ASC_PLACE_ALIAS || asc_shape_elems(&n->shape) == 0 ||
             (n->constant && a->folded))
