@@ -222,9 +222,29 @@ static asc_status nothing_left(asc_job *j) {
     return asc_hint(j->ctx, "give at least one word, or use --features token");
 }
 
+/* Ids alone have no text: no words to tell apart, and no sentences. */
+static asc_status without_text(asc_job *j) {
+    const asc_tokenizer *tk = asc_model_tokenizer(j->m);
+    const asc_features kind = j->req->features;
+    if (tk != NULL && strcmp(asc_tokenizer_get_info(tk).model, "ids") != 0) return ASC_OK;
+    if (kind == ASC_FEATURES_SENTENCE || kind == ASC_FEATURES_PARAGRAPH) {
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT,
+                 "features by %s, but the model has no tokenizer: its tokens have no text",
+                 asc_features_name(kind));
+        return asc_hint(j->ctx, "use --features token, or put the model's tokenizer.json into its folder");
+    }
+    if (kind != ASC_FEATURES_WORD) return ASC_OK;
+    j->adapted = *j->req;
+    j->adapted.features = ASC_FEATURES_TOKEN;
+    j->req = &j->adapted;
+    return asc_job_warn(j, "features are tokens: the model has no tokenizer, so there are no words");
+}
+
 asc_status asc_job_features(asc_job *j, const asc_chat_text *chat) {
+    asc_status st = without_text(j);
+    if (st != ASC_OK) return st;
     const asc_request *q = j->req;
-    asc_status st = groups_reserve(j, j->r->n_prompt);
+    st = groups_reserve(j, j->r->n_prompt);
     if (st == ASC_OK) st = find_off(j, chat, j->off);
     if (st != ASC_OK) return st;
     j->r->feature_kind = q->features;

@@ -313,6 +313,42 @@ static void odd_features_are_refused(void **state) {
     end(&f);
 }
 
+/* A model without tokenizer has no words: its features are tokens, and that is said; sentences are refused.
+ */
+static void ids_without_text(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    asc_model *m = NULL;
+    const int32_t ids[] = {5, 9, 12, 7};
+    assert_ok(ctx, asc_model_open(ctx, test_data("hf/granite"), NULL, &m));
+    for (int k = 0; k < 5; k++) {
+        static const asc_features kinds[] = {ASC_FEATURES_WORD, ASC_FEATURES_TOKEN, ASC_FEATURES_SENTENCE,
+                                             ASC_FEATURES_PARAGRAPH, ASC_FEATURES_WORD};
+        static const int32_t next[] = {3};
+        asc_result *r = NULL;
+        const asc_request q = {.struct_size = sizeof q,
+                               .prompt_ids = ids,
+                               .n_prompt_ids = 4,
+                               .target_ids = next,
+                               .n_target_ids = 1,
+                               .method = k == 4 ? "hierarchical" : "lrp",
+                               .features = kinds[k]};
+        if (k == 2 || k == 3) {
+            assert_int_equal(asc_explain(m, &q, &r), ASC_INVALID_ARGUMENT);
+            assert_non_null(strstr(asc_error_message(ctx), "no tokenizer"));
+            asc_error_clear(ctx);
+            continue;
+        }
+        assert_ok(ctx, asc_explain(m, &q, &r));
+        assert_int_equal(r->feature_kind, ASC_FEATURES_TOKEN);
+        if (k < 4) assert_int_equal(r->n_features, 4);
+        if (k < 4) assert_int_equal(r->n_warnings, k == 0 ? 1 : 0);
+        asc_result_destroy(ctx, r);
+    }
+    asc_model_close(m);
+    test_ctx_end(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(slots_of_own_baselines),
                                        cmocka_unit_test(groups_come_and_go_together),
@@ -320,6 +356,7 @@ int main(void) {
                                        cmocka_unit_test(paragraphs_end_at_empty_lines),
                                        cmocka_unit_test(random_baselines_are_averaged),
                                        cmocka_unit_test(a_slot_inside_a_token_keeps_the_rest),
-                                       cmocka_unit_test(odd_features_are_refused)};
+                                       cmocka_unit_test(odd_features_are_refused),
+                                       cmocka_unit_test(ids_without_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
