@@ -7,6 +7,7 @@
 #include "json.h"
 #include "tokenizer.h"
 #include "tokenizer_json.h"
+#include "word_model.h"
 
 #define MARK "\xE2\x96\x81" /* U+2581, a space */
 
@@ -240,46 +241,46 @@ static void write_added(source *s) {
     raw(s, "],");
 }
 
+static asc_status check_tokens(asc_ctx *ctx, const source *s, bool *bytes) {
+    for (size_t i = 0; i < s->tokens.count; i++) {
+        const asc_view t = asc_gguf_str_at(s->tokens, i);
+        if (asc_utf8_check(t) != t.len)
+            return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.tokens[%zu] is not valid UTF-8", i);
+        *bytes |= type_of(s, i) == ASC_TOKEN_BYTE;
+    }
+    return ASC_OK;
+}
+
+/* BERT's vocabulary is written out, since its names are; the others, of ten times as many tokens and merges,
+ * are handed over as lists. */
 static asc_status write_model(asc_ctx *ctx, source *s) {
     static const char *const types[] = {"WordPiece", "Unigram", "BPE"};
-    bool list = s->kind == KIND_T5, bytes = false;
-    asc_strbuf_addf(&s->text, "\"model\":{\"type\":\"%s\",", types[s->kind]);
+    bool bytes = false;
+    asc_status st = check_tokens(ctx, s, &bytes);
+    if (st != ASC_OK) return st;
+    asc_strbuf_addf(&s->text, "\"model\":{\"type\":\"%s\"", types[s->kind]);
     if (s->kind != KIND_T5 && s->unk >= 0) {
-        raw(s, "\"unk_token\":");
+        raw(s, ",\"unk_token\":");
         write_str(s, name_of(s, (size_t)s->unk));
-        raw(s, ",");
     } else if (s->unk >= 0) {
-        asc_strbuf_addf(&s->text, "\"unk_id\":%lld,", (long long)s->unk);
+        asc_strbuf_addf(&s->text, ",\"unk_id\":%lld", (long long)s->unk);
     }
-    raw(s, list ? "\"vocab\":[" : "\"vocab\":{");
-    for (size_t i = 0; i < s->tokens.count; i++) {
-        asc_view t = name_of(s, i);
-        size_t bad = asc_utf8_check(t);
-        if (bad != t.len)
-            return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.tokens[%zu] is not valid UTF-8", i);
-        bytes |= type_of(s, i) == ASC_TOKEN_BYTE;
+    if (s->kind == KIND_BERT) raw(s, ",\"vocab\":{");
+    for (size_t i = 0; s->kind == KIND_BERT && i < s->tokens.count; i++) {
         if (i > 0) raw(s, ",");
-        if (list) raw(s, "[");
-        write_str(s, t);
-        if (list) {
-            asc_strbuf_addf(&s->text, ",%.17g]", asc_gguf_num_at(s->scores, i));
-        } else {
-            asc_strbuf_addf(&s->text, ":%zu", i);
-        }
+        write_str(s, name_of(s, i));
+        asc_strbuf_addf(&s->text, ":%zu", i);
     }
-    raw(s, list ? "]" : "}");
+    if (s->kind == KIND_BERT) raw(s, "}");
     if (bytes) raw(s, ",\"byte_fallback\":true");
-    if (s->kind == KIND_GEMMA4) {
-        raw(s, ",\"fuse_unk\":true,\"merges\":[");
-        for (size_t i = 0; i < s->merges.count; i++) {
-            if (i > 0) raw(s, ",");
-            write_str(s, asc_gguf_str_at(s->merges, i));
-        }
-        raw(s, "]");
-    }
+    if (s->kind == KIND_GEMMA4) raw(s, ",\"fuse_unk\":true");
     raw(s, "}");
     return asc_strbuf_status(&s->text);
 }
+
+static asc_view token_at(void *self, size_t i) { return asc_gguf_str_at(((const source *)self)->tokens, i); }
+static asc_view merge_at(void *self, size_t i) { return asc_gguf_str_at(((const source *)self)->merges, i); }
+static double score_at(void *self, size_t i) { return asc_gguf_num_at(((const source *)self)->scores, i); }
 
 static void set_info(asc_tokenizer *tk, const source *s, const char *model) {
     asc_tokenizer_info *f = &tk->info;
@@ -319,7 +320,14 @@ asc_status asc_gguf_stages_create(asc_ctx *ctx, const asc_gguf *g, asc_view mode
     raw(&s, "}");
     ASC_TRY(asc_strbuf_status(&s.text));
     ASC_TRY(asc_strbuf_status(&s.name));
-    ASC_TRY(asc_tokenizer_from_json(ctx, asc_strbuf_view(&s.text), "its vocabulary as tokenizer.json", out));
+    const asc_word_lists lists = {.self = &s,
+                                  .n_tokens = s.tokens.count,
+                                  .n_merges = s.merges.count,
+                                  .token = token_at,
+                                  .score = score_at,
+                                  .merge = merge_at};
+    ASC_TRY(asc_tokenizer_from_stages(ctx, asc_strbuf_view(&s.text), s.kind == KIND_BERT ? NULL : &lists,
+                                      "its vocabulary as tokenizer.json", out));
     set_info(*out, &s, names[k]);
 done:
     asc_strbuf_deinit(&s.text);

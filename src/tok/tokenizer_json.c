@@ -172,13 +172,14 @@ static void fill_info(asc_tokenizer *tk, const asc_json *root) {
     }
 }
 
-static asc_status read_all(asc_ctx *ctx, asc_tokenizer *tk, const asc_json *root) {
+static asc_status read_all(asc_ctx *ctx, asc_tokenizer *tk, const asc_json *root,
+                           const asc_word_lists *lists) {
     asc_status st = ASC_OK;
     asc_json_tokenizer *t = tk->json;
     ASC_TRY(asc_want_object(ctx, root, "the file"));
     ASC_TRY(asc_normalizer_init(ctx, &t->normalizer, asc_json_get(root, "normalizer")));
     ASC_TRY(asc_splitter_init(ctx, &t->splitter, asc_json_get(root, "pre_tokenizer")));
-    ASC_TRY(asc_word_model_init(ctx, &t->model, asc_json_get(root, "model")));
+    ASC_TRY(asc_word_model_init(ctx, &t->model, asc_json_get(root, "model"), lists));
     ASC_TRY(asc_added_init(ctx, &t->added, asc_json_get(root, "added_tokens"), &t->model, &t->normalizer));
     ASC_TRY(asc_post_processor_init(ctx, &t->post, asc_json_get(root, "post_processor")));
     ASC_TRY(asc_token_decoder_init(ctx, &t->decoder, asc_json_get(root, "decoder")));
@@ -189,6 +190,11 @@ done:
 }
 
 asc_status asc_tokenizer_from_json(asc_ctx *ctx, asc_view json_text, const char *name, asc_tokenizer **out) {
+    return asc_tokenizer_from_stages(ctx, json_text, NULL, name, out);
+}
+
+asc_status asc_tokenizer_from_stages(asc_ctx *ctx, asc_view json_text, const asc_word_lists *lists,
+                                     const char *name, asc_tokenizer **out) {
     asc_status st = ASC_OK;
     asc_json *root = NULL;
     *out = NULL;
@@ -202,7 +208,7 @@ asc_status asc_tokenizer_from_json(asc_ctx *ctx, asc_view json_text, const char 
         ASC_TRY(ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "the file has %zu bytes, more than %d", json_text.len,
                          ASC_TOKENIZER_JSON_MAX));
     ASC_TRY(asc_json_parse(ctx, json_text.ptr != NULL ? json_text.ptr : "", json_text.len, &root));
-    ASC_TRY(read_all(ctx, tk, root));
+    ASC_TRY(read_all(ctx, tk, root, lists));
     *out = tk;
     tk = NULL;
 done:

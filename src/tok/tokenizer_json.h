@@ -12,6 +12,12 @@ enum { ASC_TOKENIZER_JSON_MAX = 1 << 28 }; /* bytes of a file; the largest in us
  * name), RESOURCE_EXHAUSTED. */
 ASC_MUST_USE asc_status asc_tokenizer_from_json(asc_ctx *ctx, asc_view json_text, const char *name,
                                                 asc_tokenizer **out);
+/* The same of a text whose "model" has no "vocab" and "merges": lists stand for them (word_model.h; NULL: the
+ * text has them). */
+struct asc_word_lists;
+ASC_MUST_USE asc_status asc_tokenizer_from_stages(asc_ctx *ctx, asc_view json_text,
+                                                  const struct asc_word_lists *lists, const char *name,
+                                                  asc_tokenizer **out);
 /* Takes bos_token, eos_token, unk_token, pad_token, mask_token, cls_token and sep_token (strings, or objects
  * with "content") from the text of a tokenizer_config.json. Tokens that the tokenizer lacks are ignored with
  * a warning. For a tokenizer that nobody else uses yet. Errors: INVALID_ARGUMENT (not JSON). */

@@ -30,9 +30,21 @@ typedef struct asc_word_scratch {
     asc_unigram_scratch unigram;
 } asc_word_scratch;
 
-/* Reads the "model" section. Errors: UNIMPLEMENTED (a type that is not known), INVALID_ARGUMENT,
- * RESOURCE_EXHAUSTED. */
-ASC_MUST_USE asc_status asc_word_model_init(asc_ctx *ctx, asc_word_model *m, const asc_json *j);
+/* Vocabulary, scores and merges from elsewhere than the section, for files that are no JSON: writing hundreds
+ * of thousands of strings and reading them again would take longer than all else. The callbacks are called
+ * with i in ascending order; views stay as long as the call that they are handed to. */
+typedef struct asc_word_lists {
+    void *self;
+    size_t n_tokens, n_merges;
+    asc_view (*token)(void *self, size_t i); /* UTF-8 */
+    double (*score)(void *self, size_t i);   /* of a unigram model */
+    asc_view (*merge)(void *self, size_t i); /* "left right", of BPE */
+} asc_word_lists;
+
+/* Reads the "model" section; lists: NULL, or what stands for "vocab" and "merges". Errors: UNIMPLEMENTED (a
+ * type that is not known), INVALID_ARGUMENT, RESOURCE_EXHAUSTED. */
+ASC_MUST_USE asc_status asc_word_model_init(asc_ctx *ctx, asc_word_model *m, const asc_json *j,
+                                            const asc_word_lists *lists);
 void asc_word_model_deinit(asc_ctx *ctx, asc_word_model *m);
 void asc_word_scratch_deinit(asc_ctx *ctx, asc_word_scratch *s);
 /* The id of a token by its name, or -1. */

@@ -92,6 +92,22 @@ done:
     return st;
 }
 
+/* Those of lists, in the order of their ids. */
+static asc_status read_lists(asc_ctx *ctx, const asc_word_lists *l, vocab *v) {
+    asc_status st = ASC_OK;
+    size_t total = 0;
+    if (l->n_tokens > ASC_TOK_MAX_TOKENS)
+        ASC_TRY(ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "more than %d tokens", ASC_TOK_MAX_TOKENS));
+    v->n_entries = l->n_tokens;
+    ASC_TRY(alloc_names(ctx, v, l->n_tokens));
+    for (size_t i = 0; i < v->n; i++) {
+        v->name[i] = l->token(l->self, i);
+        ASC_TRY(check_name(ctx, v->name[i], &total));
+    }
+done:
+    return st;
+}
+
 static asc_status keep_names(asc_ctx *ctx, asc_word_model *m, const vocab *v) {
     asc_status st = ASC_OK;
     ASC_TRY(asc_pieces_init(ctx, &m->names, v->n));
@@ -134,14 +150,7 @@ static asc_status bad_merge(asc_ctx *ctx, size_t i, const char *what, asc_view p
                     ASC_VIEW_ARG(piece));
 }
 
-/* "left right" or ["left", "right"]. */
-static bool split_merge(const asc_json *j, asc_view *left, asc_view *right) {
-    if (asc_json_typeof(j) == ASC_JSON_ARRAY) {
-        *left = asc_json_str(asc_json_at(j, 0));
-        *right = asc_json_str(asc_json_at(j, 1));
-        return asc_json_len(j) == 2 && left->ptr != NULL && right->ptr != NULL;
-    }
-    asc_view v = asc_json_str(j);
+static bool split_text(asc_view v, asc_view *left, asc_view *right) {
     const char *gap = v.len > 0 ? memchr(v.ptr, ' ', v.len) : NULL;
     if (gap == NULL) return false;
     *left = (asc_view){v.ptr, (size_t)(gap - v.ptr)};
@@ -149,10 +158,16 @@ static bool split_merge(const asc_json *j, asc_view *left, asc_view *right) {
     return memchr(right->ptr, ' ', right->len) == NULL;
 }
 
-static asc_status add_merge(asc_ctx *ctx, asc_word_model *m, size_t i, const asc_json *j, char *room) {
-    asc_view left = {NULL, 0}, right = {NULL, 0};
-    if (!split_merge(j, &left, &right))
-        return bad_merge(ctx, i, "is not two tokens with a space between them, nor a pair:", asc_json_str(j));
+/* "left right" or ["left", "right"]. */
+static bool split_merge(const asc_json *j, asc_view *left, asc_view *right) {
+    if (asc_json_typeof(j) != ASC_JSON_ARRAY) return split_text(asc_json_str(j), left, right);
+    *left = asc_json_str(asc_json_at(j, 0));
+    *right = asc_json_str(asc_json_at(j, 1));
+    return asc_json_len(j) == 2 && left->ptr != NULL && right->ptr != NULL;
+}
+
+static asc_status add_merge(asc_ctx *ctx, asc_word_model *m, size_t i, asc_view left, asc_view right,
+                            char *room) {
     int32_t l = asc_pieces_find(&m->names, left, ASC_PIECES_ALL);
     int32_t r = asc_pieces_find(&m->names, right, ASC_PIECES_ALL);
     if (l < 0) return bad_merge(ctx, i, "joins what is no token:", left);
@@ -168,6 +183,33 @@ static asc_status add_merge(asc_ctx *ctx, asc_word_model *m, size_t i, const asc
     return ASC_OK;
 }
 
+/* By rank, from the document or from lists. */
+static asc_status read_merges(asc_ctx *ctx, asc_word_model *m, const asc_json *j,
+                              const asc_word_lists *lists) {
+    asc_status st = ASC_OK;
+    const asc_json *merges = NULL;
+    char *room = NULL;
+    if (lists == NULL) ASC_TRY(asc_want_list(ctx, j, "merges", where, &merges));
+    const size_t n = lists != NULL ? lists->n_merges : asc_json_len(merges);
+    if (n > ASC_TOK_MAX_MERGES)
+        ASC_TRY(ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "model: \"merges\" has more than %d entries",
+                         ASC_TOK_MAX_MERGES));
+    room = asc_alloc(ctx, ASC_MEM_TOKENIZER, 2 * ASC_TOK_MAX_PIECE);
+    if (room == NULL) ASC_TRY(ASC_RESOURCE_EXHAUSTED);
+    ASC_TRY(asc_merge_table_init(ctx, &m->bpe.merges, n));
+    for (size_t i = 0; i < n; i++) {
+        const asc_json *at = lists == NULL ? asc_json_at(merges, i) : NULL;
+        const asc_view text = lists != NULL ? lists->merge(lists->self, i) : asc_json_str(at);
+        asc_view left = {NULL, 0}, right = {NULL, 0};
+        if (lists != NULL ? !split_text(text, &left, &right) : !split_merge(at, &left, &right))
+            ASC_TRY(bad_merge(ctx, i, "is not two tokens with a space between them, nor a pair:", text));
+        ASC_TRY(add_merge(ctx, m, i, left, right, room));
+    }
+done:
+    asc_free(ctx, room);
+    return st;
+}
+
 static asc_status keep_affix(asc_ctx *ctx, const asc_json *j, const char *key, char **out, size_t *len) {
     asc_view v;
     asc_status st = asc_want_str_or(ctx, j, key, where, &v);
@@ -180,12 +222,10 @@ static asc_status keep_affix(asc_ctx *ctx, const asc_json *j, const char *key, c
     return *out != NULL ? ASC_OK : ASC_RESOURCE_EXHAUSTED;
 }
 
-static asc_status read_bpe(asc_ctx *ctx, asc_word_model *m, const asc_json *j) {
+static asc_status read_bpe(asc_ctx *ctx, asc_word_model *m, const asc_json *j, const asc_word_lists *lists) {
     asc_status st = ASC_OK;
     asc_merge_model *b = &m->bpe;
-    const asc_json *merges;
     asc_view unk;
-    char *room = NULL;
     ASC_TRY(asc_want_str_or(ctx, j, "unk_token", where, &unk));
     ASC_TRY(find_unk(ctx, m, unk));
     b->unk = m->unk;
@@ -203,17 +243,8 @@ static asc_status read_bpe(asc_ctx *ctx, asc_word_model *m, const asc_json *j) {
         size_t n = asc_utf8_encode(cp, utf8);
         b->quick[cp] = asc_pieces_find(&m->names, (asc_view){utf8, n}, ASC_PIECES_ALL);
     }
-    ASC_TRY(asc_want_list(ctx, j, "merges", where, &merges));
-    size_t n = asc_json_len(merges);
-    if (n > ASC_TOK_MAX_MERGES)
-        ASC_TRY(ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "model: \"merges\" has more than %d entries",
-                         ASC_TOK_MAX_MERGES));
-    room = asc_alloc(ctx, ASC_MEM_TOKENIZER, 2 * ASC_TOK_MAX_PIECE);
-    if (room == NULL) ASC_TRY(ASC_RESOURCE_EXHAUSTED);
-    ASC_TRY(asc_merge_table_init(ctx, &b->merges, n));
-    for (size_t i = 0; i < n; i++) ASC_TRY(add_merge(ctx, m, i, asc_json_at(merges, i), room));
+    ASC_TRY(read_merges(ctx, m, j, lists));
 done:
-    asc_free(ctx, room);
     return st;
 }
 
@@ -245,12 +276,18 @@ static double scored_score(void *self, size_t i) {
     return asc_json_num(asc_json_at(asc_json_at(((const scored *)self)->list, i), 1), 0.0);
 }
 
-static asc_status read_unigram(asc_ctx *ctx, asc_word_model *m, const asc_json *j, const vocab *v) {
+static asc_status read_unigram(asc_ctx *ctx, asc_word_model *m, const asc_json *j, const vocab *v,
+                               const asc_word_lists *lists) {
     asc_status st = ASC_OK;
     int64_t unk;
     int32_t byte_id[256];
     scored self = {v, asc_json_get(j, "vocab")};
     asc_unigram_spec spec = {.self = &self, .n_tokens = v->n, .token = scored_name, .score = scored_score};
+    if (lists != NULL) {
+        spec.self = lists->self;
+        spec.token = lists->token;
+        spec.score = lists->score;
+    }
     ASC_TRY(asc_want_int(ctx, j, "unk_id", where, -1, (int64_t)v->n - 1, -1, &unk));
     ASC_TRY(asc_want_bool(ctx, j, "byte_fallback", where, false, &m->byte_fallback));
     m->unk = spec.unk = (int32_t)unk;
@@ -261,7 +298,8 @@ done:
     return st;
 }
 
-asc_status asc_word_model_init(asc_ctx *ctx, asc_word_model *m, const asc_json *j) {
+asc_status asc_word_model_init(asc_ctx *ctx, asc_word_model *m, const asc_json *j,
+                               const asc_word_lists *lists) {
     static const char *const types[] = {"BPE", "WordPiece", "Unigram", "WordLevel"};
     asc_status st = ASC_OK;
     vocab v = {0};
@@ -278,17 +316,19 @@ asc_status asc_word_model_init(asc_ctx *ctx, asc_word_model *m, const asc_json *
     while (kind < 4 && !asc_view_eqs(type, types[kind])) kind++;
     if (kind == 4) ASC_TRY(asc_want_unknown(ctx, where, type, "BPE, WordPiece, Unigram, WordLevel"));
     m->kind = (asc_word_model_kind)kind;
-    ASC_TRY(m->kind == ASC_MODEL_UNIGRAM ? read_scores(ctx, j, &v) : read_map(ctx, j, &v));
+    ASC_TRY(lists != NULL                  ? read_lists(ctx, lists, &v)
+            : m->kind == ASC_MODEL_UNIGRAM ? read_scores(ctx, j, &v)
+                                           : read_map(ctx, j, &v));
     ASC_TRY(keep_names(ctx, m, &v));
     switch (m->kind) {
     case ASC_MODEL_BPE:
-        ASC_TRY(read_bpe(ctx, m, j));
+        ASC_TRY(read_bpe(ctx, m, j, lists));
         break;
     case ASC_MODEL_WORDPIECE:
         ASC_TRY(read_wordpiece(ctx, m, j, &v));
         break;
     case ASC_MODEL_UNIGRAM:
-        ASC_TRY(read_unigram(ctx, m, j, &v));
+        ASC_TRY(read_unigram(ctx, m, j, &v, lists));
         break;
     case ASC_MODEL_WORDLEVEL:
         ASC_TRY(asc_want_str_or(ctx, j, "unk_token", where, &unk));
