@@ -4,16 +4,36 @@
 #include "ascribe/attr.h"
 #include "ascribe/net.h"
 #include "harness.h"
+#include "view.h"
 
 typedef struct scene {
     const char *folder, *method, *mode;
     bool image;
+    const char *text, *second, *target, *similar; /* NULL = none; without text the ids below */
+    bool hides, patches;
 } scene;
 
 static const scene scenes[] = {
     {.folder = "encoders/electra", .method = "feature-ablation"},
     {.folder = "encoders/modernbert", .method = "integrated-gradients", .mode = "compiled"},
     {.folder = "encoders/bert-tokens", .method = "input-x-gradient"},
+    {.folder = "encoders/heads/bert-words",
+     .method = "feature-ablation",
+     .mode = "compiled",
+     .text = "a [MASK] film",
+     .target = "great",
+     .hides = true},
+    {.folder = "encoders/heads/bert-span",
+     .method = "attention-rollout",
+     .text = "rain",
+     .second = "a old film",
+     .target = "old"},
+    {.folder = "encoders/gguf/bert.gguf",
+     .method = "activation-patching",
+     .text = "a film",
+     .similar = "rain",
+     .patches = true},
+    {.folder = "encoders/sentences/joined-dense", .method = "saliency", .text = "a film", .similar = "rain"},
     {.folder = "encoders/deit-teacher", .method = "image", .image = true},
 };
 
@@ -38,6 +58,14 @@ static asc_status work(asc_ctx *ctx, const scene *s) {
                      .label = {"1", 1},
                      .versus = {"0", 1}};
     if (strcmp(s->folder, "encoders/modernbert") == 0) q.prompt_types = NULL;
+    if (s->text != NULL) {
+        q = (asc_request){.struct_size = sizeof q, .method = s->method, .prompt = asc_view_of(s->text)};
+        if (s->second != NULL) q.second = asc_view_of(s->second);
+        if (s->target != NULL) q.target = asc_view_of(s->target);
+        if (s->similar != NULL) q.similar_to = asc_view_of(s->similar);
+        if (s->hides) q.baseline = ASC_BASELINE_MASK;
+        if (s->patches) q.corrupted = asc_view_of("a rain"), q.layers = "all";
+    }
     asc_status st = asc_model_open(ctx, test_data(s->folder), NULL, &m);
     if (st == ASC_OK) st = asc_explain(m, &q, &r);
     asc_result_destroy(ctx, r);
