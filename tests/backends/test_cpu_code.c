@@ -95,6 +95,39 @@ static void one_cut_for_products_of_the_same_rows(void **state) {
     }
 }
 
+/* Stored weights: pieces with sums (q4_1), and pieces alone, which f32 weights at `highest` share (q8_0),
+ * where there are tiles. */
+static void stored_weights_share_a_cut(void **state) {
+    (void)state;
+    static const char *const stored = "%0 = input f32 [40,96]\n"
+                                      "%1 = input q4_1 [64,96]\n"
+                                      "%2 = input q8_0 [16,96]\n"
+                                      "%3 = input f32 [96,24]\n"
+                                      "%4 = matmul f32 [40,64] %0 %1 {ta=0 tb=1}\n"
+                                      "%5 = tanh f32 [40,64] %4\n"
+                                      "%6 = matmul f32 [40,64] %0 %1 {ta=0 tb=1}\n" /* + */
+                                      "%7 = matmul f32 [40,16] %0 %2 {ta=0 tb=1}\n"
+                                      "%8 = matmul f32 [40,24] %0 %3 {ta=0 tb=0}\n" /* + */
+                                      "%9 = matmul f32 [40,16] %0 %2 {ta=0 tb=1}\n" /* + */
+                                      "%10 = matmul f32 [40,64] %0 %1 {ta=0 tb=1}\n"
+                                      "return %5 %6 %7 %8 %9 %10\n";
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    asc_program p;
+    prun walk, code;
+    assert_ok(ctx, asc_program_parse(ctx, asc_view_of(stored), &p));
+    prun_init(&walk, ctx, &p, false, 9);
+    prun_init(&code, ctx, &p, true, 9);
+    prun_prepare(&code);
+    if (ctx->isa >= ASC_ISA_AMX) assert_int_equal(shared(&code), 3);
+    assert_ok(ctx, prun_run(&walk));
+    assert_ok(ctx, prun_run(&code));
+    prun_same(&walk, &code, "stored weights");
+    prun_deinit(&walk);
+    prun_deinit(&code);
+    asc_program_deinit(&p);
+    test_ctx_end(ctx);
+}
+
 static void stops_and_complains(void **state) {
     (void)state;
     asc_ctx *ctx = test_ctx("cpu", NULL);
@@ -150,6 +183,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(code_gives_the_bits_of_the_walk),
         cmocka_unit_test(one_cut_for_products_of_the_same_rows),
+        cmocka_unit_test(stored_weights_share_a_cut),
         cmocka_unit_test(stops_and_complains),
         cmocka_unit_test(no_memory_for_the_code),
     };

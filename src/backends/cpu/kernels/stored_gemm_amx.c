@@ -109,8 +109,10 @@ static void some_rows(asc_stored_job *job, int64_t m1, const asc_kargs *args) {
 #pragma omp parallel num_threads(args->n_threads)
     {
         asc_bf16_amx.begin();
+        if (!args->left_ready) {
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < groups; i++) cut_rows(job, i);
+            for (int64_t i = 0; i < groups; i++) cut_rows(job, i);
+        }
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < across * down; i++) {
             const asc_stored_scratch s = asc_stored_scratch_of(job, args->scratch, i);
@@ -132,7 +134,7 @@ static void run(const asc_kargs *args) {
     job.g.w = args->in[1];
     job.g.y = args->out;
     job.post = args->post;
-    asc_stored_job_place(&job, args->scratch, args->n_threads);
+    asc_stored_job_place(&job, args->scratch);
     for (; job.m0 < job.g.m; job.m0 += ASC_STORED_ROWS)
         some_rows(&job, job.g.m < job.m0 + ASC_STORED_ROWS ? job.g.m : job.m0 + ASC_STORED_ROWS, args);
 }
@@ -143,4 +145,5 @@ const asc_kernel asc_kernel_matmul_stored_amx = {.name = "matmul_stored_amx",
                                                  .fits = asc_stored_fits,
                                                  .scratch = asc_stored_bytes,
                                                  .run = run,
-                                                 .takes_post = true};
+                                                 .takes_post = true,
+                                                 .left_form = asc_stored_left_form};

@@ -77,23 +77,35 @@ static size_t thread_bytes(const asc_stored_job *j) {
 
 static int64_t groups_of(const asc_stored_job *j) { return (min64(j->g.m, ASC_STORED_ROWS) + 15) / 16; }
 
+/* Of the rows' pieces and their sums; false when that is more than a size can be. */
+static bool left_bytes(const asc_stored_job *j, size_t *out) {
+    return asc_mul_size((size_t)groups_of(j) * PIECES * TILE_BYTES, (size_t)(j->blocks + j->sum_tiles), out);
+}
+
 size_t asc_stored_bytes(const asc_call *c, int n_threads) {
     asc_stored_job j;
     asc_stored_job_init(&j, c);
-    size_t left = 0, all = 0;
-    if (!asc_mul_size((size_t)groups_of(&j) * PIECES * TILE_BYTES, (size_t)(j.blocks + j.sum_tiles), &left) ||
-        !asc_add_size(left, (size_t)n_threads * thread_bytes(&j), &all))
+    size_t all = 0;
+    if (!left_bytes(&j, &all) || !asc_add_size(all, (size_t)n_threads * thread_bytes(&j), &all))
         return SIZE_MAX / 4096;
     return all;
 }
 
-void asc_stored_job_place(asc_stored_job *job, void *scratch, int n_threads) {
-    job->left = (uint16_t *)(void *)((uint8_t *)scratch + (size_t)n_threads * thread_bytes(job));
+int asc_stored_left_form(const asc_call *c) {
+    asc_stored_job j;
+    asc_stored_job_init(&j, c);
+    return j.g.m > ASC_STORED_ROWS ? 0 : j.sum_tiles > 0 ? ASC_STORED_FORM_SUMS : PIECES;
+}
+
+void asc_stored_job_place(asc_stored_job *job, void *scratch) {
+    job->left = scratch;
     job->sums = job->left + groups_of(job) * job->blocks * PIECES * ASC_BF16_TILE;
 }
 
 asc_stored_scratch asc_stored_scratch_of(const asc_stored_job *job, void *scratch, int64_t thread) {
-    uint8_t *p = (uint8_t *)scratch + (size_t)thread * thread_bytes(job);
+    size_t left = 0;
+    (void)left_bytes(job, &left); /* it was a size when asc_stored_bytes was asked */
+    uint8_t *p = (uint8_t *)scratch + left + (size_t)thread * thread_bytes(job);
     asc_stored_scratch s = {.panel = (uint16_t *)(void *)p};
     s.scale = (float *)(void *)(p += panel_bytes(job));
     s.mins = (uint16_t *)(void *)(p += scale_bytes(job));

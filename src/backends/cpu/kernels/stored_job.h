@@ -17,7 +17,8 @@ enum {
     ASC_STORED_ROWS = 1024, /* of a that are in pieces at a time */
     ASC_STORED_MIN_ROWS = 9,
     ASC_STORED_MIN_K = 64,
-    ASC_STORED_LINK = 6 /* blocks of k that 32 rows are multiplied with at a time, at most */
+    ASC_STORED_FORM_SUMS = 4, /* left_form of pieces with sums; see ASC_BF16_FORM8 */
+    ASC_STORED_LINK = 6       /* blocks of k that 32 rows are multiplied with at a time, at most */
 };
 
 typedef struct asc_stored_job {
@@ -50,8 +51,11 @@ bool asc_stored_fits(const asc_call *c);
 /* All but the pointers of g, left, sums and post; m0 = 0. */
 void asc_stored_job_init(asc_stored_job *job, const asc_call *c);
 size_t asc_stored_bytes(const asc_call *c, int n_threads);
-/* Sets left and sums. */
-void asc_stored_job_place(asc_stored_job *job, void *scratch, int n_threads);
+/* What is left in scratch (asc_kernel.left_form): pieces as of asc_bf16_left_form, or those and their sums
+ * behind them; 0 where rows are more than are cut at a time. */
+int asc_stored_left_form(const asc_call *c);
+/* Sets left and sums, at the start of scratch; what threads have lies behind. */
+void asc_stored_job_place(asc_stored_job *job, void *scratch);
 asc_stored_scratch asc_stored_scratch_of(const asc_stored_job *job, void *scratch, int64_t thread);
 
 #endif
