@@ -13,6 +13,8 @@
 enum {
     NEAR = 128,          /* nodes: what is farther apart would keep values alive for too long */
     WIDEST = 1 << 14,    /* elements of a row: a few rows of several values must fit a cache */
+    SMALL_PLANE = 512,   /* elements of a convolution's plane: parts of it are short strips, ... */
+    FEW_STEPS = 3,       /* ... which cost more than they save when more steps than these go over them */
     FEW_ROWS = 8,        /* so few rows cannot be dealt to threads, ... */
     MANY_ELEMS = 1 << 12 /* ... which matters from here on */
 };
@@ -193,6 +195,21 @@ static asc_status join_inputs(fuser *f, int32_t k) {
     return ASC_OK;
 }
 
+/* A long chain behind a convolution with small planes is faster as a region of its own. It is let go only
+ * here, since half of it as an epilogue would be slower than either. */
+static void let_go(fuser *f, group *g) {
+    const asc_node *lead = &f->p->nodes[g->nodes[0]];
+    if (lead->op->opcode != ASC_OPCODE_CONV || g->n - 1 <= FEW_STEPS) return;
+    const asc_shape *s = &lead->shape;
+    asc_region r;
+    if (asc_shape_elems(s) / (s->dims[0] * s->dims[1]) >= SMALL_PLANE) return;
+    f->group_of[g->nodes[0]] = 0;
+    memmove(&g->nodes[0], &g->nodes[1], --g->n * sizeof g->nodes[0]);
+    if (asc_region_of_nodes(f->p, g->nodes, g->n, &r)) return;
+    for (size_t k = 0; k < g->n; k++) f->group_of[g->nodes[k]] = 0;
+    g->n = 0;
+}
+
 /* Drops views that nobody in their group reads, and groups of fewer than two nodes that compute. */
 static void trim(fuser *f, group *g) {
     size_t computing = 0;
@@ -292,6 +309,7 @@ static asc_status run(asc_ctx *ctx, asc_program *p, const asc_pass_env *env, siz
         ASC_TRY(join_inputs(&f, (int32_t)k));
     }
     for (size_t g = 0; g < f.n_groups; g++) {
+        if (f.groups[g].n > 0) let_go(&f, &f.groups[g]);
         if (f.groups[g].n > 0) trim(&f, &f.groups[g]);
         any = any || f.groups[g].n > 0;
     }

@@ -10,8 +10,11 @@ int asc_region_axes(const asc_shape *s, int64_t rows) {
     return -1;
 }
 
+static bool is_conv(const asc_node *n) { return n->op != NULL && n->op->opcode == ASC_OPCODE_CONV; }
+
 bool asc_region_may_lead(const asc_node *n) {
-    return n->op != NULL && (n->op->opcode == ASC_OPCODE_MATMUL || n->op->opcode == ASC_OPCODE_MATMUL_BIAS);
+    return n->op != NULL && (n->op->opcode == ASC_OPCODE_MATMUL || n->op->opcode == ASC_OPCODE_MATMUL_BIAS ||
+                             n->op->opcode == ASC_OPCODE_CONV);
 }
 
 bool asc_region_may_hold(const asc_node *n) {
@@ -143,7 +146,8 @@ static bool describe(const members *m, asc_region *out) {
     const int64_t elems = asc_shape_elems(s);
     if (elems <= 0) return false;
     if (out->product) {
-        const int64_t width = s->dims[s->rank - 1];
+        int64_t width = s->dims[s->rank - 1]; /* of a convolution a row is a plane: [B,M] of [out] */
+        for (int axis = 2; is_conv(lead) && axis < s->rank - 1; axis++) width *= s->dims[axis];
         out->rows = elems / width;
         return agree(m, out->rows, width, true);
     }

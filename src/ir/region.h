@@ -5,7 +5,8 @@
  * (tiles) can go through all nodes before the next tile starts. A node reads an input by rows (the same rows
  * as it writes) or whole (it repeats over the rows); what the region itself makes is read by rows only. A
  * region that starts with a matrix product goes by parts of its result, columns too: behind the product stand
- * only nodes that treat elements one by one. */
+ * only nodes that treat elements one by one. A convolution is such a product: rows [B,M], columns positions.
+ */
 #ifndef ASC_REGION_H
 #define ASC_REGION_H
 
@@ -16,7 +17,7 @@ enum { ASC_REGION_MAX_NODES = 32 };
 typedef struct asc_region {
     size_t first, last; /* nodes [first, last] */
     int64_t rows;
-    bool product; /* the first node is a matrix product */
+    bool product; /* the first node is a matrix product or a convolution */
 } asc_region;
 
 typedef enum asc_reads {

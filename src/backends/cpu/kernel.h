@@ -17,7 +17,7 @@
  * result; which parts they are must depend on the shapes only, or on nothing that shows in the bits (an
  * epilogue treats elements one by one). `block` reads and may rewrite the part, and nothing else of the
  * result. Parts that fit the L2 cache together with as many operands again (256 KB) and whose n0 is a
- * multiple of 16 are best. */
+ * multiple of 16 are best. Of a convolution rows are [batch][channel], columns positions of a plane. */
 typedef struct asc_epilogue {
     void (*block)(const struct asc_epilogue *post, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                   int thread);

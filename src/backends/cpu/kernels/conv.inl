@@ -149,6 +149,30 @@ static void conv_store(const conv_slab *s, int64_t rows, const float *sums, floa
         }
 }
 
+/* The epilogue on what conv_store has just written of rows [row, row + rows) of one example: runs of columns
+ * of all slabs, put together where they meet (never across examples, whose planes lie groups * m apart). */
+static void conv_post(const asc_conv_job *j, int64_t row, int64_t rows, const conv_slab *slabs,
+                      int64_t n_slabs, int thread) {
+    const int64_t example = j->groups * j->m * j->dst_plane;
+    int64_t at = 0, len = 0;
+    for (int64_t s = 0; s < n_slabs; s++)
+        for (int i = 0; i <= slabs[s].n_out; i++) {
+            const bool end = i == slabs[s].n_out;
+            if (end && s + 1 < n_slabs) break;
+            if (!end && len > 0 && at + len == slabs[s].out[i].at) {
+                len += slabs[s].out[i].len;
+                continue;
+            }
+            if (len > 0) {
+                const int64_t b = at / example, n0 = at - b * example, m0 = b * j->groups * j->m + row;
+                j->post->block(j->post, m0, m0 + rows, n0, n0 + len, thread);
+            }
+            if (end) break;
+            at = slabs[s].out[i].at;
+            len = slabs[s].out[i].len;
+        }
+}
+
 /* The weight's next CONV_DEPTH columns, of `left` that are left: rows are far apart, which the processor's
  * own prefetch does not foresee. */
 static inline void conv_fetch_rows(const float *a, int64_t lda, int64_t rows, int64_t left) {
@@ -167,7 +191,7 @@ typedef struct conv_work {
 
 /* Rows [r0, r1) of group g times `n_slabs` slabs from s0 on. */
 static void conv_block(const asc_conv_job *j, int64_t g, int64_t r0, int64_t r1, int64_t s0, int64_t n_slabs,
-                       float *scratch) {
+                       float *scratch, int thread) {
     float *buffer = scratch, *sums = buffer + CONV_DEPTH * CONV_SLAB,
           *rest = sums + CONV_MAX_ROWS * CONV_WIDTH;
     const int64_t n_rows = r1 - r0, n_tiles = asc_kceil(n_rows, CONV_ROWS);
@@ -206,6 +230,7 @@ static void conv_block(const asc_conv_job *j, int64_t g, int64_t r0, int64_t r1,
     } while (k0 < j->k);
     for (int64_t s = 0; s < n_slabs; s++)
         conv_store(&slabs[s], n_rows, sums + s * n_rows * CONV_SLAB, y, j->dst_plane, j->dst_step[2]);
+    if (j->post != NULL) conv_post(j, g * j->m + r0, n_rows, slabs, n_slabs, thread);
 }
 
 static void conv_unit(void *self, int64_t u, int thread) {
@@ -215,7 +240,7 @@ static void conv_unit(void *self, int64_t u, int thread) {
         const asc_conv_job *j = &w->jobs[i];
         const int64_t n_slabs = asc_kceil(j->columns, CONV_SLAB), s0 = n_slabs * p / w->panels;
         conv_block(j, g, j->m * part / w->row_parts, j->m * (part + 1) / w->row_parts, s0,
-                   n_slabs * (p + 1) / w->panels - s0, w->scratch + (int64_t)thread * CONV_FLOATS);
+                   n_slabs * (p + 1) / w->panels - s0, w->scratch + (int64_t)thread * CONV_FLOATS, thread);
     }
 }
 
@@ -291,7 +316,8 @@ const asc_kernel VEC_NAME(asc_kernel_conv) = {.name = "conv",
                                               .isa = VEC_ISA_ENUM,
                                               .fits = asc_conv_fits,
                                               .scratch = conv_scratch,
-                                              .run = conv_run};
+                                              .run = conv_run,
+                                              .takes_post = true};
 const asc_kernel VEC_NAME(asc_kernel_conv_grad_input) = {.name = "conv_grad_input",
                                                          .opcode = ASC_OPCODE_CONV_GRAD_INPUT,
                                                          .isa = VEC_ISA_ENUM,

@@ -198,20 +198,21 @@ static void conv_direct_rows(const asc_conv_job *j, int64_t b, int64_t g, int64_
 }
 
 static void conv_direct_unit(void *self, int64_t u, int thread) {
-    (void)thread;
     const asc_conv_job *j = self;
     const int64_t rows = j->grid[0] * j->grid[1], bands = asc_kceil(rows, CONV_BAND), bg = u / bands,
-                  first = u % bands * CONV_BAND;
-    conv_direct_rows(j, bg / j->groups, bg % j->groups, first, asc_kmin(first + CONV_BAND, rows));
+                  first = u % bands * CONV_BAND, end = asc_kmin(first + CONV_BAND, rows);
+    conv_direct_rows(j, bg / j->groups, bg % j->groups, first, end);
+    if (j->post != NULL && first < end)
+        j->post->block(j->post, bg * j->m, (bg + 1) * j->m, first * j->grid[2], end * j->grid[2], thread);
 }
 
 /* Many taps in a row: one row of the weight at a time. */
 static void conv_direct_long_unit(void *self, int64_t u, int thread) {
-    (void)thread;
     const asc_conv_job *j = self;
     const int64_t r = u % (j->groups * j->m), b = u / (j->groups * j->m), g = r / j->m;
     conv_direct_long(j, j->x + (b * j->groups + g) * j->c * j->src_plane, j->w + r * j->k,
                      j->y + u * j->dst_plane, j->bias != NULL ? j->bias[r] : 0.0f);
+    if (j->post != NULL) j->post->block(j->post, u, u + 1, 0, j->dst_plane, thread);
 }
 
 static void conv_direct(const asc_conv_job *j, int threads) {

@@ -20,6 +20,7 @@ void asc_conv_job_forward(const asc_kargs *a, const asc_conv_sizes *s, asc_conv_
     out->w = a->in[1];
     out->bias = a->call->n_in > 2 ? a->in[2] : NULL;
     out->y = a->out;
+    out->post = a->post;
     for (int d = 0; d < AXES; d++) {
         out->n_taps[d] = g->kernel[d];
         out->off[d] = -g->before[d];

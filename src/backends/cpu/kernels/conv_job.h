@@ -22,6 +22,7 @@ typedef struct asc_conv_job {
     int64_t taps, k, columns, src_plane, dst_plane;
     const float *x, *w, *bias; /* w [groups][m][k]; bias [groups][m] or NULL */
     float *y;
+    const asc_epilogue *post; /* of conv itself: rows are [batch][groups][m], columns positions; or NULL */
 } asc_conv_job;
 
 void asc_conv_job_forward(const asc_kargs *a, const asc_conv_sizes *s, asc_conv_job *out);
