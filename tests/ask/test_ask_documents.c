@@ -174,12 +174,12 @@ static void questions_from_files(void **state) {
                    "{\"id\": 2, \"prompt\": \"a b\", \"steps\": -1}\n' >m.jsonl; "
                    "$A explain $L --prompts m.jsonl --out r.jsonl --quiet");
     program_expect(p, 0, NULL,
-                   "sed -n 1p r.jsonl | grep -q '\"name\": \"saliency\"' && "
+                   "sed -n 1p r.jsonl | grep -q '\"name\": *\"saliency\"' && "
                    "sed -n 2p r.jsonl | grep -q 'steps.*a whole number from 1 on'");
     program_expect(p, 0, NULL, /* a line's own target stands for the run's */
                    "printf '{\"prompt\": \"a b\", \"generate\": 2}\\n{\"prompt\": \"a b\"}\\n' >t.jsonl; "
                    "$A explain $L --prompts t.jsonl --out t --target x --quiet; "
-                   "sed -n 1p t | grep -q '\"generate\": 2' && sed -n 2p t | grep -q '\"text\": \"x\"'");
+                   "sed -n 1p t | grep -q '\"generate\": *2' && sed -n 2p t | grep -q '\"text\": *\"x\"'");
     program_expect(p, 2, "lines that may say it", "$A explain $L --prompts m.jsonl --out s.jsonl --freeze a");
 }
 
