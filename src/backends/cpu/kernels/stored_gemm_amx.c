@@ -59,7 +59,7 @@ static void rows_by_panel(const asc_stored_job *job, int64_t m, int64_t rows, in
     const int64_t group = (m - job->m0) / 16, a_step = job->blocks * 3 * ASC_BF16_TILE,
                   columns = (width + 31) / 32;
     const uint16_t *a = job->left + group * a_step;
-    const walk w = walk_of(job->blocks, columns, ASC_STORED_LINK);
+    const walk w = walk_of(job->blocks, columns);
     memset(s->nowhere, 0, 32 * 32 * sizeof(float));
     float *y = s->y;
     memset(y, 0, (size_t)(columns * 32 * 32) * sizeof *y);

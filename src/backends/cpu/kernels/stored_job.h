@@ -18,7 +18,7 @@ enum {
     ASC_STORED_MIN_ROWS = 9,
     ASC_STORED_MIN_K = 64,
     ASC_STORED_FORM_SUMS = 4, /* left_form of pieces with sums; see ASC_BF16_FORM8 */
-    ASC_STORED_LINK = 6       /* blocks of k that 32 rows are multiplied with at a time, at most */
+    ASC_STORED_LINK = 3       /* blocks of k that 32 rows are multiplied with at a time, at most */
 };
 
 typedef struct asc_stored_job {
@@ -34,8 +34,8 @@ typedef struct asc_stored_job {
 
 /* One thread's. Columns come in pairs of 16; c counts 16, q blocks. */
 typedef struct asc_stored_scratch {
-    uint16_t *panel; /* tile of c, q is the ((c / 2 * blocks + q) * 2 + c % 2)-th */
-    float *scale;    /* d: [c / 2][q][32] */
+    uint16_t *panel; /* tiles of units (stored_walk.h): that of c % 2 is the (2 place + c % 2)-th */
+    float *scale;    /* d: [place][32] */
     uint16_t *mins;  /* tiles of m: that of c, s, piece p is the ((c * sum_tiles + s) * 3 + p)-th */
     float *raw_mins; /* of 16 columns: [32 sum_tiles][16] */
     float *products; /* two times 16 x 32 sums of a tile */

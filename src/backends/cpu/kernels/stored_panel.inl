@@ -3,6 +3,7 @@
  * much larger than the weight. Part of stored_gemm_amx.c. */
 #include "gemm_blocks_avx512.h"
 #include "quant.h"
+#include "stored_walk.h"
 
 enum { QUANTS = 32 }; /* weights of a block */
 
@@ -125,18 +126,20 @@ static void pack_mins(const float *raw, int64_t sum_tiles, uint16_t *out) {
 }
 
 /* 16 columns from column n on; those that there are not count as 0. c: their place in the panel. */
-ALWAYS_INLINE void pack_columns_of(const asc_stored_job *job, int64_t n, int64_t c,
+ALWAYS_INLINE void pack_columns_of(const asc_stored_job *job, walk w, int64_t n, int64_t c,
                                    const asc_stored_scratch *s, const asc_dtype t) {
     const asc_gemm_job *g = &job->g;
     const asc_dtype_info *info = asc_dtype_of(t);
     const int64_t bytes = info->block_bytes, row = g->k / info->block_elems * bytes, left = g->n - n;
+    const int64_t per_block = info->block_elems / QUANTS, a_line = 64 * per_block / bytes;
     const __m512i table = nibble_table(t);
     const uint8_t *p = g->w + n * row, *next = p + 16 * row;
-    uint16_t *tile = s->panel + (c / 2 * job->blocks * 2 + c % 2) * ASC_BF16_TILE;
-    float *d = s->scale + c / 2 * job->blocks * 32 + c % 2 * 16, none[16];
-    const int64_t per_block = info->block_elems / QUANTS, a_line = 64 * per_block / bytes;
-    for (int64_t q = 0; q < job->blocks; q++, tile += 2 * ASC_BF16_TILE, d += 32) {
-        float *m = job->sum_tiles > 0 ? s->raw_mins + q * 16 : none;
+    float none[16];
+    for (w.n = c / 2; w.q < w.blocks; w.q++) {
+        if (w.q == w.to) next_link(&w);
+        const int64_t q = w.q, at = place_of(&w);
+        uint16_t *tile = s->panel + (2 * at + c % 2) * ASC_BF16_TILE;
+        float *d = s->scale + 32 * at + c % 2 * 16, *m = job->sum_tiles > 0 ? s->raw_mins + q * 16 : none;
         if (left >= 16) {
             /* Of 16 short stretches of rows the processor foresees nothing: those of the next 16 columns. */
             for (int64_t i = 0; q % a_line == 0 && i < 16; i++)
@@ -155,8 +158,8 @@ ALWAYS_INLINE void pack_columns_of(const asc_stored_job *job, int64_t n, int64_t
 }
 
 #define PACK_COLUMNS(name, type)                                                                             \
-    static void name(const asc_stored_job *job, int64_t n, int64_t c, const asc_stored_scratch *s) {         \
-        pack_columns_of(job, n, c, s, type);                                                                 \
+    static void name(const asc_stored_job *job, walk w, int64_t n, int64_t c, const asc_stored_scratch *s) { \
+        pack_columns_of(job, w, n, c, s, type);                                                              \
     }
 PACK_COLUMNS(pack_q4_0, ASC_DTYPE_Q4_0)
 PACK_COLUMNS(pack_q4_1, ASC_DTYPE_Q4_1)
@@ -169,7 +172,7 @@ PACK_COLUMNS(pack_q5_k, ASC_DTYPE_Q5_K)
 
 /* Columns [n0, n0 + width). */
 static void pack_panel(const asc_stored_job *job, int64_t n0, int64_t width, const asc_stored_scratch *s) {
-    void (*pack)(const asc_stored_job *, int64_t, int64_t, const asc_stored_scratch *) =
+    void (*pack)(const asc_stored_job *, walk, int64_t, int64_t, const asc_stored_scratch *) =
         job->g.t == ASC_DTYPE_Q4_0     ? pack_q4_0
         : job->g.t == ASC_DTYPE_Q4_1   ? pack_q4_1
         : job->g.t == ASC_DTYPE_Q5_0   ? pack_q5_0
@@ -179,5 +182,6 @@ static void pack_panel(const asc_stored_job *job, int64_t n0, int64_t width, con
         : job->g.t == ASC_DTYPE_Q4_K   ? pack_q4_k
                                        : pack_q5_k;
     memset(s->raw_mins, 0, (size_t)(job->sum_tiles * 32 * 16) * sizeof(float));
-    for (int64_t c = 0; c < (width + 31) / 32 * 2; c++) pack(job, n0 + 16 * c, c, s);
+    const walk w = walk_of(job->blocks, (width + 31) / 32);
+    for (int64_t c = 0; c < 2 * w.columns; c++) pack(job, w, n0 + 16 * c, c, s);
 }

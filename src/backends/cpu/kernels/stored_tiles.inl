@@ -54,28 +54,6 @@ ALWAYS_INLINE void join(const float *d, const float *p, float *y) {
     for (int i = 0; i < 16; i += 2, p += 64, y += 64) JOIN_ROWS(0, 2);
 }
 
-/* The units of a strip of rows, each one block of 32 columns: links of blocks, in each all columns, in each
- * its blocks. */
-typedef struct walk {
-    int64_t blocks, columns, link; /* columns: groups of 32 */
-    int64_t q, n, from, to;        /* the unit; the link's blocks */
-} walk;
-
-static inline walk walk_of(int64_t blocks, int64_t columns, int64_t link) {
-    const int64_t links = (blocks + link - 1) / link;
-    return (walk){.blocks = blocks, .columns = columns, .link = links, .to = blocks / links};
-}
-
-static inline void step(walk *w, int64_t *l) {
-    if (++w->q < w->to) return;
-    w->q = w->from;
-    if (++w->n < w->columns) return;
-    w->n = 0;
-    ++*l;
-    w->q = w->from = w->to;
-    w->to = w->blocks * (*l + 1) / w->link;
-}
-
 /* y [columns][32][32] += the products of 32 rows; a_step: to the second 16. Sums of the first 16 rows wait at
  * products, then in y1 with scales d1; those of the others, a unit longer, behind them. */
 static __attribute__((noinline)) void rows_32(const uint16_t *a, int64_t a_step, const uint16_t *b,
@@ -84,16 +62,14 @@ static __attribute__((noinline)) void rows_32(const uint16_t *a, int64_t a_step,
     enum { A = 3 * ASC_BF16_TILE, B = 2 * ASC_BF16_TILE, Y = 32 * 32, HALF_Y = 16 * 32 };
     float *p0 = products, *p1 = products + HALF_Y, *y1 = nowhere, *y2 = nowhere;
     const float *d1 = nowhere, *d2 = nowhere;
-    int64_t l = 0;
-    for (int64_t u = w.columns * w.blocks; u > 0; u--) {
-        const int64_t at = w.n * w.blocks + w.q;
-        even_half(a + w.q * A, b + at * B, d2, p1, y2 + HALF_Y);
-        odd_half(a + w.q * A + a_step, b + at * B, d1, p0, y1);
+    for (int64_t u = w.columns * w.blocks; u > 0; u--, b += B, d += 32) {
+        even_half(a + w.q * A, b, d2, p1, y2 + HALF_Y);
+        odd_half(a + w.q * A + a_step, b, d1, p0, y1);
         y2 = y1;
         d2 = d1;
         y1 = y + w.n * Y;
-        d1 = d + at * 32;
-        step(&w, &l);
+        d1 = d;
+        next_unit(&w);
     }
     join(d2, p1, y2 + HALF_Y);
     join(d1, p0, y1);
@@ -109,20 +85,18 @@ static __attribute__((noinline)) void rows_16(const uint16_t *a, const uint16_t 
     float *p0 = products, *p1 = products + HALF_Y, *y1 = nowhere, *y2 = nowhere, *y3 = nowhere;
     const float *d1 = nowhere, *d2 = nowhere, *d3 = nowhere;
     const int64_t units = w.columns * w.blocks;
-    int64_t l = 0;
-    for (int64_t u = 0; u < units; u++) {
-        const int64_t at = w.n * w.blocks + w.q;
+    for (int64_t u = 0; u < units; u++, b += B, d += 32) {
         if (u % 2 == 0)
-            even_half(a + w.q * A, b + at * B, d3, p1, y3);
+            even_half(a + w.q * A, b, d3, p1, y3);
         else
-            odd_half(a + w.q * A, b + at * B, d3, p0, y3);
+            odd_half(a + w.q * A, b, d3, p0, y3);
         y3 = y2;
         d3 = d2;
         y2 = y1;
         d2 = d1;
         y1 = y + w.n * Y;
-        d1 = d + at * 32;
-        step(&w, &l);
+        d1 = d;
+        next_unit(&w);
     }
     if (units % 2 == 0) {
         join(d3, p1, y3);
