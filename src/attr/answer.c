@@ -97,6 +97,7 @@ static asc_status by_generation(asc_job *j, size_t count) {
     if (ids == NULL) return ASC_RESOURCE_EXHAUSTED;
     asc_generate_options o = {.struct_size = sizeof o, .max_tokens = count};
     asc_status st = asc_generate(j->m, r->prompt_ids, r->n_prompt, &o, ids, &n);
+    asc_exec_trim(ctx); /* the stores of keys and values: no pass of the method has buffers like them */
     asc_tokenizer_info tk = asc_tokenizer_get_info(asc_model_tokenizer(j->m));
     if (st == ASC_OK && n > 1 && (ids[n - 1] == tk.eos || ids[n - 1] == tk.eot))
         n--; /* the answer without its end mark */

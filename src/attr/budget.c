@@ -174,7 +174,8 @@ static asc_status fit(asc_job *j, asc_pass_kind kind, size_t len, size_t want, s
 static size_t base_of(const asc_job *j) {
     size_t base = asc_price_base(j->ctx);
     if (j->estimate == NULL) return base;
-    return plus(base > j->estimate->probes ? base - j->estimate->probes : 0, j->estimate->held);
+    const asc_estimate *e = j->estimate;
+    return plus(base > e->probes ? base - e->probes : 0, plus(e->prefix, e->held));
 }
 
 void asc_job_note_peak(asc_job *j, size_t bytes) {

@@ -9,25 +9,19 @@ static double seconds_since(uint64_t t0) { return (double)(asc_now_ns() - t0) * 
 
 /* ---- rates ---- */
 
-typedef struct sample {
-    double flops, seconds;
-} sample;
-
-/* Mean of some runs behind a first one, which touches fresh memory and makes the program. One is enough when
- * it takes long. */
-static asc_status timed(asc_job *j, asc_status (*step)(asc_job *j, asc_tensor *x, asc_tensor *g),
-                        asc_tensor *x, asc_tensor *g, sample *out) {
+asc_status asc_estimate_timed(asc_job *j, asc_status (*step)(asc_job *j, asc_tensor *x, asc_tensor *g),
+                              asc_tensor *x, asc_tensor *g, asc_timing *out) {
     static const double LONG = 1.0, ENOUGH = 0.1;
     enum { MOST_ROUNDS = 12 };
     asc_ctx *ctx = j->ctx;
     asc_exec_stats before = asc_exec_stats_of(ctx), after;
-    *out = (sample){0};
+    *out = (asc_timing){0};
     for (int round = 0; round < MOST_ROUNDS; round++) {
         asc_scope_begin(ctx);
         asc_status st = asc_scope_close(ctx, step(j, x, g));
         if (st != ASC_OK) return st;
         after = asc_exec_stats_of(ctx);
-        *out = (sample){after.flops - before.flops, after.seconds - before.seconds};
+        *out = (asc_timing){after.flops - before.flops, after.seconds - before.seconds};
         if (round == 0 && out->seconds < LONG) before = after;
         if (out->seconds > (round == 0 ? LONG : ENOUGH)) break;
     }
@@ -93,7 +87,7 @@ static asc_status both_whole(asc_job *j, asc_tensor *x, asc_tensor *g) {
 static asc_status measure(asc_job *j, bool backward, size_t len, size_t b, double *rate) {
     asc_ctx *ctx = j->ctx;
     double layers = (double)j->m->info.n_layers;
-    sample block = {0}, head = {0};
+    asc_timing block = {0}, head = {0};
     asc_status st = ASC_OK;
     *rate = 0.0;
     int32_t *ids = asc_calloc(ctx, ASC_MEM_SCRATCH, b * len + 1, sizeof *ids);
@@ -104,7 +98,7 @@ static asc_status measure(asc_job *j, bool backward, size_t len, size_t b, doubl
     ASC_TRY(asc_run(ctx, &x, 1));
     asc_tensor_detach(x);
     if (j->encoder != NULL || j->neuron.on) {
-        ASC_TRY(timed(j, backward ? both_whole : forward_whole, x, NULL, &block));
+        ASC_TRY(asc_estimate_timed(j, backward ? both_whole : forward_whole, x, NULL, &block));
         if (block.seconds > 0.0) *rate = block.flops / block.seconds;
         goto done;
     }
@@ -113,8 +107,8 @@ static asc_status measure(asc_job *j, bool backward, size_t len, size_t b, doubl
         ASC_TRY(asc_run(ctx, &g, 1));
         asc_tensor_detach(g);
     }
-    ASC_TRY(timed(j, backward ? both_block : forward_block, x, g, &block));
-    ASC_TRY(timed(j, backward ? both_head : forward_head, x, g, &head));
+    ASC_TRY(asc_estimate_timed(j, backward ? both_block : forward_block, x, g, &block));
+    ASC_TRY(asc_estimate_timed(j, backward ? both_head : forward_head, x, g, &head));
     double t = layers * block.seconds + head.seconds;
     if (t > 0.0) *rate = (layers * block.flops + head.flops) / t;
 done:
@@ -144,6 +138,8 @@ static asc_status rate_at(asc_job *j, bool backward, size_t len, size_t b, doubl
     asc_rates_keep(&j->m->rates, kind, level, rows, 0.0, (double[3]){*out, 0.0, 0.0});
     return ASC_OK;
 }
+
+asc_status asc_estimate_rate(asc_job *j, size_t len, double *out) { return rate_at(j, false, len, 1, out); }
 
 /* Seconds that a byte of fresh memory costs at its first touch. */
 static asc_status touch_cost(asc_job *j, double *out) {
@@ -225,8 +221,8 @@ asc_status asc_estimate_gradients(asc_job *j, const asc_price *p, size_t len, si
 
 /* ---- the job ---- */
 
-/* So many passes over `len` tokens that end in the last one's logits (encoders: in what is explained). */
-static asc_status count_ends(asc_job *j, size_t len, double times) {
+/* A pass over `len` tokens that ends in the last one's logits (encoders: in what is explained). */
+static asc_status count_ends(asc_job *j, size_t len) {
     asc_ctx *ctx = j->ctx;
     asc_decoder *d = &j->m->decoder;
     asc_price p;
@@ -244,19 +240,16 @@ static asc_status count_ends(asc_job *j, size_t len, double times) {
     asc_price_end(ctx);
     st = asc_scope_close(ctx, st);
     if (st == ASC_OK) st = rate_at(j, false, len, 1, &rate);
-    if (st == ASC_OK) count(j, &p, times, rate);
+    if (st == ASC_OK) count(j, &p, 1.0, rate);
     return st;
 }
 
-/* The pass for the model's own next tokens, and the answer's if the model writes it: the prompt once more,
- * then token by token. A dry run does without. */
+/* The pass for the model's own next tokens, and the answer's if the model writes it. */
 static asc_status count_top(asc_job *j) {
-    size_t n = j->r->n_prompt;
-    bool writes =
-        j->encoder == NULL && j->req->target.ptr == NULL && j->req->target_ids == NULL && j->r->n_target > 1;
     j->r->n_forward++;
-    asc_status st = count_ends(j, n, writes ? 2.0 : 1.0);
-    return st == ASC_OK && writes ? count_ends(j, 1, (double)j->r->n_target - 1.0) : st;
+    asc_status st = count_ends(j, j->r->n_prompt);
+    const bool given = j->req->target.ptr != NULL || j->req->target_ids != NULL;
+    return st != ASC_OK || j->encoder != NULL || given || j->r->n_target < 2 ? st : asc_estimate_answer(j);
 }
 
 /* What is predicted to be live at the peak, by what it is for. */

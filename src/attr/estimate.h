@@ -11,7 +11,8 @@
 
 typedef struct asc_estimate {
     double seconds, flops, bytes; /* of the passes counted so far; bytes read and written by their ops */
-    size_t held;                  /* what a real run would hold now: a prefix */
+    size_t prefix;                /* what a real run would hold now: the prefix's keys and values, */
+    size_t held;                  /* and others' or programs of other lengths */
     size_t probes;                /* live only because rates were measured */
     size_t fresh;                 /* largest need of a pass: activations, outputs and scratch */
     size_t arena, scratch;        /* the largest of each: kept until the end */
@@ -29,6 +30,19 @@ ASC_MUST_USE asc_status asc_estimate_gradients(asc_job *j, const asc_price *p, s
                                                size_t passes, size_t n_backward);
 /* Counts work that is priced elsewhere: a pass needs p at most; all of them take so long, and so much. */
 void asc_estimate_work(asc_job *j, const asc_price *p, double seconds, double flops, double bytes);
+/* Counts the answer that the model writes itself: the prompt once more, then token by token
+ * (estimate_answer.c). */
+ASC_MUST_USE asc_status asc_estimate_answer(asc_job *j);
+/* Arithmetic a second of forward passes over `len` tokens. */
+ASC_MUST_USE asc_status asc_estimate_rate(asc_job *j, size_t len, double *out);
+/* Mean of some runs of `step` behind a first one, which touches fresh memory and makes the program. One is
+ * enough when it takes long. */
+typedef struct asc_timing {
+    double flops, seconds;
+} asc_timing;
+ASC_MUST_USE asc_status asc_estimate_timed(asc_job *j,
+                                           asc_status (*step)(asc_job *j, asc_tensor *x, asc_tensor *g),
+                                           asc_tensor *x, asc_tensor *g, asc_timing *out);
 /* The dry run of a job that began at t0 (asc_now_ns): fills in the result's predictions. */
 ASC_MUST_USE asc_status asc_estimate_job(asc_job *j, uint64_t t0);
 

@@ -13,7 +13,7 @@ static asc_status stand_in(asc_job *j, size_t layers) {
         for (int i = 0; i < 2; i++) {
             *kv[i] = asc_price_leaf(ctx, (*kv[i])->dtype, (*kv[i])->shape);
             if (asc_tensor_poisoned(*kv[i])) return asc_graph_take_error(asc_graph_of(ctx));
-            j->estimate->held += asc_price_buffer(ctx, (*kv[i])->dtype, &(*kv[i])->shape);
+            j->estimate->prefix += asc_price_buffer(ctx, (*kv[i])->dtype, &(*kv[i])->shape);
         }
     }
     return ASC_OK;
@@ -85,5 +85,5 @@ void asc_job_prefix_end(asc_job *j) {
     asc_free(j->ctx, j->prefix);
     j->prefix = NULL;
     j->n_prefix = 0;
-    if (j->estimate != NULL) j->estimate->held = 0;
+    if (j->estimate != NULL) j->estimate->prefix = 0;
 }

@@ -231,7 +231,7 @@ asc_status asc_job_init_beside(asc_job *j, asc_model *m, const asc_request *req,
     } else {
         ASC_TRY(refuse_encoder_options(j));
     }
-    if (!j->req->dry_run) ASC_TRY(asc_precision_check(j->ctx));
+    ASC_TRY(asc_precision_check(j->ctx));
     ASC_TRY(asc_job_options(j));
     ASC_TRY(asc_neuron_find(j));
     ASC_TRY(asc_job_question(j));

@@ -162,7 +162,7 @@ asc_status asc_task_init(asc_task *t, asc_net *net, const asc_attr_request *req)
     t->r = asc_calloc(t->ctx, ASC_MEM_GENERAL, 1, sizeof *t->r);
     if (t->r == NULL) return ASC_RESOURCE_EXHAUSTED;
     ASC_TRY(find_method(t));
-    if (!req->dry_run) ASC_TRY(asc_precision_check(t->ctx));
+    ASC_TRY(asc_precision_check(t->ctx));
     ASC_TRY(asc_task_check_pointers(t));
     ASC_TRY(asc_net_check_inputs(net, req->inputs, req->n_inputs, &batch));
     ASC_TRY(choose_batching(t, batch));

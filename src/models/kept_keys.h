@@ -32,6 +32,11 @@ void asc_kept_keys_attend(asc_kept_keys *s, asc_decoder_run *run);
  * kept: with kernels for many rows (asc_set_many_rows) the bits are those of one run of all of them this way.
  * RESOURCE_EXHAUSTED. */
 ASC_MUST_USE asc_status asc_kept_keys_attend_many(asc_kept_keys *s, asc_decoder_run *run);
+/* Stores of `room` rows that nobody fills, with n tokens kept, for pricing a step (exec/price.h). Retained
+ * until asc_kept_keys_deinit. RESOURCE_EXHAUSTED. Inside a scope. */
+ASC_MUST_USE asc_status asc_kept_keys_pretend(asc_kept_keys *s, int64_t n, int64_t room);
+/* Rows of the stores when n tokens are kept: some to spare. */
+int64_t asc_kept_keys_room(int64_t n);
 /* Appends what s->now holds, computed, of t tokens. RESOURCE_EXHAUSTED. Inside a scope. */
 ASC_MUST_USE asc_status asc_kept_keys_append(asc_kept_keys *s, int64_t t);
 

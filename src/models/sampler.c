@@ -7,10 +7,11 @@
 #include <math.h>
 
 double asc_logits_mass(const float *x, int64_t n) {
-    double top = -INFINITY, sum = 0.0;
-    for (int64_t i = 0; i < n; i++) top = fmax(top, (double)x[i]);
-    for (int64_t i = 0; i < n; i++) sum += exp((double)x[i] - top);
-    return top + log(sum);
+    float top = -INFINITY; /* not-a-numbers show in the sum */
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
+    for (int64_t i = 0; i < n; i++) sum += exp((double)x[i] - (double)top);
+    return (double)top + log(sum);
 }
 
 void asc_top_logprobs(const float *x, int64_t v, asc_token_logprob *out, size_t n) {

@@ -2,6 +2,7 @@
  * whole text at once gives, and steps with the same room share a program. */
 #include "exec.h"
 #include "harness.h"
+#include "kept_keys.h"
 #include "model.h"
 #include <math.h>
 
@@ -61,6 +62,20 @@ static void as_at_once(const char *name, const char *device, const char *mode, s
 }
 
 /* Programs: the prompt and stores of 64, 128 and 192 rows. Gemma 2's layers have windows. */
+/* Stores are a little larger than needed, in proportion: all of a long text's together stay under five of the
+ * last. */
+static void rooms_grow_in_proportion(void **state) {
+    (void)state;
+    int64_t all = 0, room = 0;
+    for (int64_t n = 1; n < 100000; n++) {
+        assert_true(asc_kept_keys_room(n) > n && asc_kept_keys_room(n) <= n + n / 4 + 64);
+        if (n <= room) continue;
+        room = asc_kept_keys_room(n);
+        all += room;
+        assert_true(all <= 5 * room + 1024);
+    }
+}
+
 static void long_texts(void **state) {
     (void)state;
     static const char *const models[] = {"llama-q4_1", "llama-q8_0", "gemma2-f16", "qwen3-q5_0"};
@@ -72,6 +87,7 @@ static void long_texts(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(long_texts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rooms_grow_in_proportion),
+                                       cmocka_unit_test(long_texts)};
     return cmocka_run_group_tests_name("kept keys", tests, NULL, NULL);
 }
