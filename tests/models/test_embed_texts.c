@@ -1,9 +1,7 @@
 /* test_embed_texts.c - many texts at once against one at a time, on encoders with learned, rotary, windowed
  * and relative positions; against figures of transformers (tests/data/encoders); errors, and a stop. */
 #include "ascribe/model.h"
-#include "file.h"
-#include "harness.h"
-#include "json.h"
+#include "encoder_cases.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +9,8 @@
 
 enum { N = 97, MAX_TOKENS = 30, WIDTH = 64 };
 
-static asc_model *open_model(asc_ctx *ctx, const char *name, char folder[512]) {
-    const char *root = getenv("ASC_TEST_DATA");
-    asc_model *m;
-    snprintf(folder, 512, "%s/encoders/%s", root != NULL ? root : "tests/data", name);
-    if (asc_model_open(ctx, folder, NULL, &m) != ASC_OK) fail_msg("%s: %s", name, asc_error_message(ctx));
+static asc_model *open_model(asc_ctx *ctx, const char *name) {
+    asc_model *m = encoder_open(ctx, name);
     assert_in_range(asc_model_embedding_width(m), 1, WIDTH);
     return m;
 }
@@ -50,9 +45,8 @@ static void against_single(void **state) {
     static double again[N * WIDTH];
     asc_ctx *ctx = *state;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        char folder[512];
         double one[WIDTH], top = 0.0, spread = 0.0;
-        asc_model *m = open_model(ctx, names[k], folder);
+        asc_model *m = open_model(ctx, names[k]);
         const size_t width = asc_model_embedding_width(m);
         fill(&s, m);
         if (asc_model_embed_texts(m, s.v, N, s.out) != ASC_OK)
@@ -74,23 +68,16 @@ static void against_single(void **state) {
 
 static void against_transformers(void **state) {
     asc_ctx *ctx = *state;
-    char folder[512], path[600], *text;
-    size_t len;
     static int32_t ids[256];
     static double out[5 * WIDTH];
-    asc_json *root;
-    asc_model *m = open_model(ctx, "mpnet", folder);
+    asc_json *root = encoder_case(ctx, "mpnet");
+    asc_model *m = open_model(ctx, "mpnet");
     const size_t width = asc_model_embedding_width(m);
-    snprintf(path, sizeof path, "%s/case.json", folder);
-    assert_int_equal(asc_file_read(ctx, path, 1 << 24, &text, &len), ASC_OK);
-    assert_int_equal(asc_json_parse(ctx, text, len, &root), ASC_OK);
-    const asc_json *c = asc_json_at(asc_json_get(root, "cases"), 0), *list = asc_json_get(c, "input_ids"),
-                   *want = asc_json_get(c, "embedding");
-    const size_t n = asc_json_len(list);
+    const asc_json *c = asc_json_at(asc_json_get(root, "cases"), 0), *want = asc_json_get(c, "embedding");
+    const size_t n = encoder_ids(asc_json_get(c, "input_ids"), ids);
     assert_in_range(n, 2, 256);
     while (asc_json_typeof(asc_json_at(want, 0)) == ASC_JSON_ARRAY) want = asc_json_at(want, 0);
     assert_int_equal(asc_json_len(want), width);
-    for (size_t i = 0; i < n; i++) ids[i] = (int32_t)asc_json_int(asc_json_at(list, i), -1);
     const asc_id_text v[] = {
         {.ids = ids, .n = n - 1}, {.ids = ids, .n = n}, {.ids = ids, .n = 1}, {ids, NULL, n}, {ids, NULL, n}};
     assert_int_equal(asc_model_embed_texts(m, v, 5, out), ASC_OK);
@@ -101,7 +88,6 @@ static void against_transformers(void **state) {
         }
     }
     asc_json_free(root);
-    asc_free(ctx, text);
     asc_model_close(m);
 }
 
@@ -109,8 +95,7 @@ static void against_transformers(void **state) {
 static void types(void **state) {
     static const int32_t ids[] = {3, 4, 5, 6}, zeros[4] = {0}, ones[] = {0, 0, 1, 1};
     static double out[3 * WIDTH];
-    char folder[512];
-    asc_model *m = open_model(*state, "electra", folder);
+    asc_model *m = open_model(*state, "electra");
     const size_t width = asc_model_embedding_width(m);
     const asc_id_text v[] = {{ids, ones, 4}, {ids, NULL, 4}, {ids, zeros, 4}};
     double apart = 0.0;
@@ -135,12 +120,11 @@ static void errors(void **state) {
                                           {{good, NULL, 3}, {good, wrong, 3}}};
     static many s;
     (void)state;
-    char folder[512];
     int calls = 0;
     asc_ctx_options o = {.struct_size = sizeof o, .progress = stop_later, .progress_self = &calls};
     asc_ctx *ctx;
     assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
-    asc_model *m = open_model(ctx, "electra", folder);
+    asc_model *m = open_model(ctx, "electra");
     for (size_t i = 0; i < 3; i++) {
         assert_int_not_equal(asc_model_embed_texts(m, rows[i], 2, s.out), ASC_OK);
         if (strstr(asc_error_message(ctx), "index 1") == NULL) fail_msg("%s", asc_error_message(ctx));
@@ -166,9 +150,8 @@ static void memory_runs_out(void **state) {
         asc_ctx_options o = {
             .struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a, .n_threads = 1};
         asc_ctx *ctx;
-        char folder[512];
         assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
-        asc_model *m = open_model(ctx, "electra", folder);
+        asc_model *m = open_model(ctx, "electra");
         fill(&s, m);
         a.count = 0;
         a.fail_at = k;
@@ -181,21 +164,10 @@ static void memory_runs_out(void **state) {
     }
 }
 
-static int setup(void **state) {
-    asc_ctx *ctx = NULL;
-    asc_status st = asc_ctx_create(NULL, &ctx);
-    *state = ctx;
-    return st == ASC_OK ? 0 : -1;
-}
-static int teardown(void **state) {
-    asc_ctx_destroy(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(against_single), cmocka_unit_test(against_transformers), cmocka_unit_test(types),
         cmocka_unit_test(errors),         cmocka_unit_test(memory_runs_out),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, encoder_setup, encoder_teardown);
 }

@@ -2,9 +2,8 @@
  * (scripts/refs/encoder_fixtures.py); and folders with something wrong. */
 #include "ascribe/attr.h"
 #include "ascribe/attribute.h"
+#include "encoder_cases.h"
 #include "file.h"
-#include "harness.h"
-#include "json.h"
 #include "model.h"
 #include <math.h>
 #include <stdio.h>
@@ -13,28 +12,6 @@
 #include <sys/stat.h>
 
 enum { MAX = 256 };
-
-static const char *data(const char *name, char out[512]) {
-    const char *root = getenv("ASC_TEST_DATA");
-    snprintf(out, 512, "%s/encoders/%s", root != NULL ? root : "tests/data", name);
-    return out;
-}
-
-static asc_json *case_of(asc_ctx *ctx, const char *folder) {
-    char path[600], *text;
-    size_t len;
-    asc_json *root;
-    snprintf(path, sizeof path, "%s/case.json", folder);
-    assert_int_equal(asc_file_read(ctx, path, 1 << 24, &text, &len), ASC_OK);
-    assert_int_equal(asc_json_parse(ctx, text, len, &root), ASC_OK);
-    asc_free(ctx, text);
-    return root;
-}
-
-static size_t ids_of(const asc_json *list, int32_t *out) {
-    for (size_t i = 0; i < asc_json_len(list); i++) out[i] = (int32_t)asc_json_int(asc_json_at(list, i), -1);
-    return asc_json_len(list);
-}
 
 /* Flat or nested numbers against what was computed. */
 static void compare(const asc_json *want, const double *got, size_t *at, double tol, const char *what) {
@@ -57,8 +34,8 @@ static void text_case(asc_ctx *ctx, asc_model *m, const asc_json *c, const char 
     static int32_t ids[MAX], types[MAX];
     static float z[MAX];
     static double wide[MAX];
-    size_t n = ids_of(asc_json_get(c, "input_ids"), ids),
-           n_types = ids_of(asc_json_get(c, "token_type_ids"), types), at = 0;
+    size_t n = encoder_ids(asc_json_get(c, "input_ids"), ids),
+           n_types = encoder_ids(asc_json_get(c, "token_type_ids"), types), at = 0;
     const int32_t *t = n_types > 0 ? types : NULL;
     if (asc_json_get(c, "embedding") != NULL) {
         assert_int_equal(asc_model_embed_text(m, ids, n, wide), ASC_OK);
@@ -92,11 +69,8 @@ static void test_texts(void **state) {
     static const char *const names[] = {"modernbert", "xlm-roberta", "electra", "bert-tokens", "mpnet"};
     asc_ctx *ctx = *state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char folder[512];
-        asc_model *m;
-        if (asc_model_open(ctx, data(names[i], folder), NULL, &m) != ASC_OK)
-            fail_msg("%s: %s", names[i], asc_error_message(ctx));
-        asc_json *root = case_of(ctx, folder);
+        asc_model *m = encoder_open(ctx, names[i]);
+        asc_json *root = encoder_case(ctx, names[i]);
         const asc_json *cases = asc_json_get(root, "cases");
         assert_true(asc_json_len(cases) > 0);
         for (size_t k = 0; k < asc_json_len(cases); k++) text_case(ctx, m, asc_json_at(cases, k), names[i]);
@@ -111,14 +85,12 @@ static void test_sentences(void **state) {
                                         "lasttoken", "joined-dense",         "dense-twice"};
     asc_ctx *ctx = *state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char folder[512], name[64];
-        asc_model *m;
+        char name[64];
         asc_result *r;
         double e[MAX], first[MAX], cosine = 0.0;
         snprintf(name, sizeof name, "sentences/%s", names[i]);
-        if (asc_model_open(ctx, data(name, folder), NULL, &m) != ASC_OK)
-            fail_msg("%s: %s", names[i], asc_error_message(ctx));
-        asc_json *root = case_of(ctx, folder);
+        asc_model *m = encoder_open(ctx, name);
+        asc_json *root = encoder_case(ctx, name);
         const asc_json *cases = asc_json_get(root, "cases");
         for (size_t k = 0; k < asc_json_len(cases); k++) {
             const asc_json *c = asc_json_at(cases, k), *want = asc_json_get(c, "embedding");
@@ -159,10 +131,10 @@ static void test_images(void **state) {
         int64_t target[] = {1};
         asc_attribution *r;
         asc_array out = {0};
-        if (asc_vision_open(ctx, data(names[i], folder), &net) != ASC_OK)
+        if (asc_vision_open(ctx, encoder_path(names[i], folder), &net) != ASC_OK)
             fail_msg("%s: %s", names[i], asc_error_message(ctx));
         assert_true(asc_vision_is_folder(folder));
-        asc_json *root = case_of(ctx, folder);
+        asc_json *root = encoder_case(ctx, names[i]);
         const asc_json *c = asc_json_at(asc_json_get(root, "cases"), 0),
                        *pixels = asc_json_get(c, "pixel_values");
         for (size_t k = 0; k < 192; k++) x[k] = asc_json_num(asc_json_at(pixels, k), NAN);
@@ -201,7 +173,7 @@ static void folder_with(asc_ctx *ctx, const char *from, const char *config, char
     assert_non_null(mkdtemp(out));
     snprintf(path, sizeof path, "%s/config.json", out);
     write_file(path, config);
-    snprintf(source, sizeof source, "%s/model.safetensors", data(from, folder));
+    snprintf(source, sizeof source, "%s/model.safetensors", encoder_path(from, folder));
     assert_int_equal(asc_file_read(ctx, source, 1 << 24, &bytes, &len), ASC_OK);
     snprintf(path, sizeof path, "%s/model.safetensors", out);
     FILE *f = fopen(path, "wb");
@@ -299,7 +271,7 @@ static void test_missing_norm(void **state) {
     char from[512], source[600], folder[64], path[128], *config, *bytes;
     size_t len, n;
     asc_net *net;
-    snprintf(source, sizeof source, "%s/config.json", data("deit", from));
+    snprintf(source, sizeof source, "%s/config.json", encoder_path("deit", from));
     assert_int_equal(asc_file_read(ctx, source, 1 << 20, &config, &len), ASC_OK);
     folder_with(ctx, "deit", config, folder);
     asc_free(ctx, config);
@@ -321,7 +293,7 @@ static void test_missing_norm(void **state) {
 /* MPNet's positions begin at 2 whatever the padding token is: the fixture's figures hold for any. */
 static void test_mpnet_padding(void **state) {
     asc_ctx *ctx = *state;
-    char from[512], folder[64];
+    char folder[64];
     asc_model *m;
     folder_with(
         ctx, "mpnet",
@@ -330,7 +302,7 @@ static void test_mpnet_padding(void **state) {
         "\"max_position_embeddings\":40,\"pad_token_id\":0}",
         folder);
     if (asc_model_open(ctx, folder, NULL, &m) != ASC_OK) fail_msg("%s", asc_error_message(ctx));
-    asc_json *root = case_of(ctx, data("mpnet", from));
+    asc_json *root = encoder_case(ctx, "mpnet");
     text_case(ctx, m, asc_json_at(asc_json_get(root, "cases"), 0), "mpnet, padded with 0");
     asc_json_free(root);
     asc_model_close(m);
@@ -393,11 +365,9 @@ static void test_bad_pooling(void **state) {
 
 static void test_wrong_questions(void **state) {
     asc_ctx *ctx = *state;
-    char folder[512];
-    asc_model *m;
     int32_t ids[] = {5, 9, 30, 3}, long_ids[64] = {0}, out[2];
     size_t n;
-    assert_int_equal(asc_model_open(ctx, data("electra", folder), NULL, &m), ASC_OK);
+    asc_model *m = encoder_open(ctx, "electra");
     const asc_request plain = {
         .struct_size = sizeof plain, .prompt_ids = ids, .n_prompt_ids = 4, .features = ASC_FEATURES_TOKEN};
     struct {
@@ -432,17 +402,15 @@ static void test_modes_agree(void **state) {
         "feature-ablation", "integrated-gradients", "shapley-value-sampling", "deep-lift", "lrp",
         "kernel-shap"};
     int32_t ids[] = {5, 9, 30, 3, 7, 38}, types[] = {0, 0, 0, 1, 1, 1};
-    char folder[512];
     (void)state;
     for (size_t k = 0; k < sizeof methods / sizeof *methods; k++) {
         double seen[2][6];
         for (int mode = 0; mode < 2; mode++) {
             asc_ctx_options o = {.struct_size = sizeof o, .mode = mode == 0 ? "deferred" : "compiled"};
             asc_ctx *ctx;
-            asc_model *m;
             asc_result *r;
             assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
-            assert_int_equal(asc_model_open(ctx, data("electra", folder), NULL, &m), ASC_OK);
+            asc_model *m = encoder_open(ctx, "electra");
             asc_request q = {.struct_size = sizeof q,
                              .method = methods[k],
                              .features = ASC_FEATURES_TOKEN,
@@ -466,17 +434,6 @@ static void test_modes_agree(void **state) {
     }
 }
 
-static int setup(void **state) {
-    asc_ctx *ctx = NULL;
-    asc_status st = asc_ctx_create(NULL, &ctx);
-    *state = ctx;
-    return st == ASC_OK ? 0 : -1;
-}
-static int teardown(void **state) {
-    asc_ctx_destroy(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts),        cmocka_unit_test(test_sentences),
@@ -486,5 +443,5 @@ int main(void) {
         cmocka_unit_test(test_pipes),        cmocka_unit_test(test_wrong_questions),
         cmocka_unit_test(test_modes_agree),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, encoder_setup, encoder_teardown);
 }

@@ -2,9 +2,8 @@
  * (scripts/refs/encoder_gguf_fixtures.py, where llama.cpp gives the same), questions about texts, and files
  * with something wrong. */
 #include "ascribe/attr.h"
+#include "encoder_cases.h"
 #include "file.h"
-#include "harness.h"
-#include "json.h"
 #include "model.h"
 #include <math.h>
 #include <stdio.h>
@@ -13,23 +12,10 @@
 
 enum { MAX = 64 };
 
-static const char *data(const char *name, const char *end, char out[512]) {
-    const char *root = getenv("ASC_TEST_DATA");
-    snprintf(out, 512, "%s/encoders/gguf/%s.%s", root != NULL ? root : "tests/data", name, end);
-    return out;
-}
-
-static asc_model *open_model(asc_ctx *ctx, const char *name) {
-    char path[512];
-    asc_model *m;
-    if (asc_model_open(ctx, data(name, "gguf", path), NULL, &m) != ASC_OK)
-        fail_msg("%s: %s", name, asc_error_message(ctx));
-    return m;
-}
-
-static size_t ids_of(const asc_json *list, int32_t *out) {
-    for (size_t i = 0; i < asc_json_len(list); i++) out[i] = (int32_t)asc_json_int(asc_json_at(list, i), -1);
-    return asc_json_len(list);
+static asc_model *open_gguf(asc_ctx *ctx, const char *name) {
+    char file[64];
+    snprintf(file, sizeof file, "gguf/%s.gguf", name);
+    return encoder_open(ctx, file);
 }
 
 /* Up to four layers of width 32 on values of about 1: as in test_encoder.c. */
@@ -39,20 +25,19 @@ static void test_numbers(void **state) {
     static const char *const names[] = {"bert", "bert-cls", "roberta-rank", "nomic-bert", "modern-bert"};
     asc_ctx *ctx = *state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char path[512], *text;
-        size_t len, n;
-        asc_json *root;
+        char file[64];
+        size_t n;
         int32_t ids[MAX];
-        asc_model *m = open_model(ctx, names[i]);
-        assert_int_equal(asc_file_read(ctx, data(names[i], "json", path), 1 << 20, &text, &len), ASC_OK);
-        assert_int_equal(asc_json_parse(ctx, text, len, &root), ASC_OK);
+        asc_model *m = open_gguf(ctx, names[i]);
+        snprintf(file, sizeof file, "gguf/%s.json", names[i]);
+        asc_json *root = encoder_json(ctx, file);
         const asc_json *cases = asc_json_get(root, "cases");
         assert_int_equal(asc_json_len(cases), 2);
         for (size_t k = 0; k < 2; k++) {
             const asc_json *c = asc_json_at(cases, k), *want = asc_json_get(c, "logits");
             double got[MAX] = {0};
             float z[MAX];
-            n = ids_of(asc_json_get(c, "input_ids"), ids);
+            n = encoder_ids(asc_json_get(c, "input_ids"), ids);
             if (want != NULL) {
                 assert_int_equal(asc_model_classify(m, ids, NULL, n, z), ASC_OK);
                 for (size_t v = 0; v < asc_json_len(want); v++) got[v] = (double)z[v];
@@ -67,7 +52,6 @@ static void test_numbers(void **state) {
             }
         }
         asc_json_free(root);
-        asc_free(ctx, text);
         asc_model_close(m);
     }
 }
@@ -76,7 +60,7 @@ static void test_numbers(void **state) {
 static void test_questions(void **state) {
     asc_ctx *ctx = *state;
     asc_result *r;
-    asc_model *m = open_model(ctx, "bert");
+    asc_model *m = open_gguf(ctx, "bert");
     asc_request q = {.struct_size = sizeof q,
                      .prompt = asc_view_of("a great film about rains"),
                      .similar_to = asc_view_of("old houses"),
@@ -100,7 +84,7 @@ static void test_questions(void **state) {
     assert_true(fabs(r->features[0].score - (cosine - without)) < 2e-6);
     asc_result_destroy(ctx, r);
     asc_model_close(m);
-    m = open_model(ctx, "roberta-rank");
+    m = open_gguf(ctx, "roberta-rank");
     q = (asc_request){.struct_size = sizeof q,
                       .prompt = asc_view_of("a great film"),
                       .label = asc_view_of("good"),
@@ -115,9 +99,10 @@ static void test_questions(void **state) {
  */
 static void patched(asc_ctx *ctx, const char *from, const char *key, const void *value, size_t n,
                     const char *path) {
-    char source[512], *bytes;
+    char file[64], source[512], *bytes;
     size_t len, at = 0;
-    assert_int_equal(asc_file_read(ctx, data(from, "gguf", source), 1 << 24, &bytes, &len), ASC_OK);
+    snprintf(file, sizeof file, "gguf/%s.gguf", from);
+    assert_int_equal(asc_file_read(ctx, encoder_path(file, source), 1 << 24, &bytes, &len), ASC_OK);
     while (at + strlen(key) + 4 + n <= len && memcmp(bytes + at, key, strlen(key)) != 0) at++;
     assert_true(at + strlen(key) + 4 + n <= len);
     memcpy(bytes + at + strlen(key) + 4, value, n);
@@ -183,26 +168,15 @@ static void test_no_answers(void **state) {
     asc_ctx *ctx = *state;
     int32_t ids[] = {2, 5, 3}, out[2];
     size_t n;
-    asc_model *m = open_model(ctx, "nomic-bert");
+    asc_model *m = open_gguf(ctx, "nomic-bert");
     asc_generate_options o = {.struct_size = sizeof o, .max_tokens = 1};
     assert_true(asc_model_get_info(m).encoder);
     assert_int_equal(asc_generate(m, ids, 3, &o, out, &n), ASC_FAILED_PRECONDITION);
     asc_model_close(m);
 }
 
-static int setup(void **state) {
-    asc_ctx *ctx = NULL;
-    asc_status st = asc_ctx_create(NULL, &ctx);
-    *state = ctx;
-    return st == ASC_OK ? 0 : -1;
-}
-static int teardown(void **state) {
-    asc_ctx_destroy(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_questions),
                                        cmocka_unit_test(test_bad_files), cmocka_unit_test(test_no_answers)};
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, encoder_setup, encoder_teardown);
 }

@@ -2,9 +2,7 @@
  * (scripts/refs/encoder_head_fixtures.py): scores, log-probabilities, gradients, words replaced; and
  * questions that make no sense. */
 #include "ascribe/attr.h"
-#include "file.h"
-#include "harness.h"
-#include "json.h"
+#include "encoder_cases.h"
 #include "model.h"
 #include <math.h>
 #include <stdio.h>
@@ -19,24 +17,16 @@ static const char *const names[] = {
     "bert-words",  "roberta-words", "distilbert-words", "modernbert-words", "electra-words",
     "mpnet-words", "bert-span",     "roberta-span",     "distilbert-span",  "modernbert-span"};
 
-static asc_model *open_case(asc_ctx *ctx, const char *name, asc_json **out) {
-    const char *root = getenv("ASC_TEST_DATA");
-    char path[600], *text;
-    size_t len;
-    asc_model *m;
-    snprintf(path, sizeof path, "%s/encoders/heads/%s", root != NULL ? root : "tests/data", name);
-    if (asc_model_open(ctx, path, NULL, &m) != ASC_OK) fail_msg("%s: %s", name, asc_error_message(ctx));
-    if (out == NULL) return m;
-    strcat(path, "/case.json");
-    assert_int_equal(asc_file_read(ctx, path, 1 << 24, &text, &len), ASC_OK);
-    assert_int_equal(asc_json_parse(ctx, text, len, out), ASC_OK);
-    asc_free(ctx, text);
-    return m;
+static asc_model *open_head(asc_ctx *ctx, const char *name) {
+    char folder[64];
+    snprintf(folder, sizeof folder, "heads/%s", name);
+    return encoder_open(ctx, folder);
 }
 
-static size_t ids_of(const asc_json *list, int32_t *out) {
-    for (size_t i = 0; i < asc_json_len(list); i++) out[i] = (int32_t)asc_json_int(asc_json_at(list, i), -1);
-    return asc_json_len(list);
+static asc_json *case_of(asc_ctx *ctx, const char *name) {
+    char folder[64];
+    snprintf(folder, sizeof folder, "heads/%s", name);
+    return encoder_case(ctx, folder);
 }
 
 static void same(double got, double want, double tol, const char *name, const char *what, size_t i) {
@@ -55,10 +45,10 @@ static void explain_case(asc_ctx *ctx, asc_model *m, const asc_json *c, const ch
                ablation = strcmp(method, "feature-ablation") == 0;
     if (words) {
         q.prompt_ids = ids;
-        q.n_prompt_ids = ids_of(asc_json_get(c, "input_ids"), ids);
+        q.n_prompt_ids = encoder_ids(asc_json_get(c, "input_ids"), ids);
         q.target_ids = target;
-        q.n_target_ids = ids_of(asc_json_get(c, "target_ids"), target);
-        if (ids_of(asc_json_get(c, "token_type_ids"), types) > 0) q.prompt_types = types;
+        q.n_target_ids = encoder_ids(asc_json_get(c, "target_ids"), target);
+        if (encoder_ids(asc_json_get(c, "token_type_ids"), types) > 0) q.prompt_types = types;
     } else { /* the case's ids: its tokens are words, [CLS] A [SEP] B [SEP] */
         q.prompt = asc_view_of("rain film");
         q.second = asc_view_of("a old w12 about");
@@ -86,15 +76,15 @@ static void test_numbers(void **state) {
                                              {"input-x-gradient", "input_x_gradient"},
                                              {"feature-ablation", "lost_with_token_0"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        asc_json *root;
-        asc_model *m = open_case(ctx, names[i], &root);
+        asc_json *root = case_of(ctx, names[i]);
+        asc_model *m = open_head(ctx, names[i]);
         const asc_json *cases = asc_json_get(root, "cases");
         for (size_t k = 0; k < asc_json_len(cases); k++) {
             const asc_json *c = asc_json_at(cases, k), *logits = asc_json_get(c, "logits");
             int32_t ids[MAX], at[MAX], types[MAX];
             static float z[MAX * 40];
-            size_t n = ids_of(asc_json_get(c, "input_ids"), ids), n_at = 0,
-                   n_types = ids_of(asc_json_get(c, "token_type_ids"), types);
+            size_t n = encoder_ids(asc_json_get(c, "input_ids"), ids), n_at = 0,
+                   n_types = encoder_ids(asc_json_get(c, "token_type_ids"), types);
             for (size_t t = 0; t < n; t++) {
                 if (logits == NULL || ids[t] == 4) at[n_at++] = (int32_t)t;
             }
@@ -121,7 +111,7 @@ static void test_numbers(void **state) {
 static void test_likeliest(void **state) {
     asc_ctx *ctx = *state;
     asc_result *r, *again;
-    asc_model *m = open_case(ctx, "bert-words", NULL);
+    asc_model *m = open_head(ctx, "bert-words");
     asc_request q = {.struct_size = sizeof q, .prompt = asc_view_of("a [MASK] film about rain")};
     if (asc_explain(m, &q, &r) != ASC_OK) fail_msg("%s", asc_error_message(ctx));
     assert_int_equal(r->n_target, 1);
@@ -148,7 +138,7 @@ static void test_likeliest(void **state) {
     asc_result_destroy(ctx, again);
     asc_model_close(m);
 
-    m = open_case(ctx, "bert-span", NULL);
+    m = open_head(ctx, "bert-span");
     q = (asc_request){.struct_size = sizeof q,
                       .prompt = asc_view_of("rain film"),
                       .second = asc_view_of("a old w12 about")};
@@ -179,7 +169,7 @@ static void test_methods(void **state) {
             asc_ctx *ctx;
             asc_result *r;
             assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
-            asc_model *m = open_case(ctx, k % 2 == 0 ? "modernbert-words" : "bert-span", NULL);
+            asc_model *m = open_head(ctx, k % 2 == 0 ? "modernbert-words" : "bert-span");
             asc_request q = {.struct_size = sizeof q, .method = methods[k / 2], .seed = 3};
             if (k % 2 == 0) {
                 q.prompt = asc_view_of("a [MASK] film about [MASK], not old");
@@ -229,7 +219,7 @@ static void test_wrong_questions(void **state) {
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         asc_result *r;
-        asc_model *m = open_case(ctx, bad[i].model, NULL);
+        asc_model *m = open_head(ctx, bad[i].model);
         asc_request q = {.struct_size = sizeof q,
                          .prompt = asc_view_of(bad[i].text),
                          .second = {bad[i].second, bad[i].second != NULL ? strlen(bad[i].second) : 0},
@@ -245,20 +235,9 @@ static void test_wrong_questions(void **state) {
     }
 }
 
-static int setup(void **state) {
-    asc_ctx *ctx = NULL;
-    asc_status st = asc_ctx_create(NULL, &ctx);
-    *state = ctx;
-    return st == ASC_OK ? 0 : -1;
-}
-static int teardown(void **state) {
-    asc_ctx_destroy(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_likeliest),
                                        cmocka_unit_test(test_methods),
                                        cmocka_unit_test(test_wrong_questions)};
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, encoder_setup, encoder_teardown);
 }

@@ -2,9 +2,7 @@
  * two texts, against torch in f64 (scripts/refs/encoder_walk_fixtures.py); in every mode, priced, and of
  * texts. */
 #include "ascribe/attr.h"
-#include "file.h"
-#include "harness.h"
-#include "json.h"
+#include "encoder_cases.h"
 #include "model.h"
 #include <math.h>
 #include <stdio.h>
@@ -15,49 +13,23 @@ enum { MAX = 32 };
 /* As in test_encoder.c; gradients and products of four layers of it. */
 static const double TOLERANCE = 2e-5;
 
-static asc_model *open_model(asc_ctx *ctx, const char *name) {
-    const char *root = getenv("ASC_TEST_DATA");
-    char path[600];
-    asc_model *m;
-    snprintf(path, sizeof path, "%s/encoders/%s", root != NULL ? root : "tests/data", name);
-    if (asc_model_open(ctx, path, NULL, &m) != ASC_OK) fail_msg("%s: %s", name, asc_error_message(ctx));
-    return m;
-}
-
-static asc_json *read_cases(asc_ctx *ctx) {
-    const char *root = getenv("ASC_TEST_DATA");
-    char path[600], *text;
-    size_t len;
-    asc_json *out;
-    snprintf(path, sizeof path, "%s/encoders/walks.json", root != NULL ? root : "tests/data");
-    assert_int_equal(asc_file_read(ctx, path, 1 << 24, &text, &len), ASC_OK);
-    assert_int_equal(asc_json_parse(ctx, text, len, &out), ASC_OK);
-    asc_free(ctx, text);
-    return out;
-}
-
 typedef struct question {
     int32_t ids[MAX], types[MAX], other[MAX], target[MAX];
     asc_request q;
 } question;
 
-static size_t ids_of(const asc_json *list, int32_t *out) {
-    for (size_t i = 0; i < asc_json_len(list); i++) out[i] = (int32_t)asc_json_int(asc_json_at(list, i), -1);
-    return asc_json_len(list);
-}
-
 static void ask(question *s, const asc_json *c, const char *method) {
     s->q = (asc_request){.struct_size = sizeof s->q, .method = method, .features = ASC_FEATURES_TOKEN};
     s->q.prompt_ids = s->ids;
-    s->q.n_prompt_ids = ids_of(asc_json_get(c, "ids"), s->ids);
-    if (ids_of(asc_json_get(c, "types"), s->types) > 0) s->q.prompt_types = s->types;
+    s->q.n_prompt_ids = encoder_ids(asc_json_get(c, "ids"), s->ids);
+    if (encoder_ids(asc_json_get(c, "types"), s->types) > 0) s->q.prompt_types = s->types;
     if (strstr(method, "patching") != NULL) {
         s->q.corrupted_ids = s->other;
-        s->q.n_corrupted_ids = ids_of(asc_json_get(c, "other"), s->other);
+        s->q.n_corrupted_ids = encoder_ids(asc_json_get(c, "other"), s->other);
     }
     if (asc_json_get(c, "target_ids") != NULL) {
         s->q.target_ids = s->target;
-        s->q.n_target_ids = ids_of(asc_json_get(c, "target_ids"), s->target);
+        s->q.n_target_ids = encoder_ids(asc_json_get(c, "target_ids"), s->target);
         return;
     }
     s->q.label = asc_view_of("1");
@@ -112,13 +84,13 @@ static void against_torch(void **state) {
                 {"activation-patching", NULL, "patching"},
                 {"feature-ablation", "masked", NULL}}; /* words that stand there, unseen */
     asc_ctx *ctx = *state;
-    asc_json *root = read_cases(ctx);
+    asc_json *root = encoder_json(ctx, "walks.json");
     const asc_json *cases = asc_json_get(root, "cases");
     for (size_t k = 0; k < asc_json_len(cases); k++) {
         const asc_json *c = asc_json_at(cases, k);
         char name[64];
         snprintf(name, sizeof name, ASC_VIEW_FMT, ASC_VIEW_ARG(name_of(c)));
-        asc_model *m = open_model(ctx, name);
+        asc_model *m = encoder_open(ctx, name);
         for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
             question s;
             asc_result *r;
@@ -159,7 +131,7 @@ static void against_torch(void **state) {
 static void modes_agree(void **state) {
     static const char *const methods[] = {
         "lrp", "deep-lift", "gradient-shap", "activation-patching", "attention-rollout", "kernel-shap"};
-    asc_json *root = read_cases(*state);
+    asc_json *root = encoder_json(*state, "walks.json");
     for (size_t k = 0; k < 3 * sizeof methods / sizeof *methods; k++) {
         const asc_json *c = asc_json_at(asc_json_get(root, "cases"), k % 3);
         const char *method = methods[k / 3];
@@ -172,7 +144,7 @@ static void modes_agree(void **state) {
             asc_result *r;
             question s;
             assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
-            asc_model *m = open_model(ctx, name);
+            asc_model *m = encoder_open(ctx, name);
             ask(&s, c, method);
             if (strcmp(method, "kernel-shap") == 0)
                 s.q.baseline = ASC_BASELINE_MASK;
@@ -207,7 +179,7 @@ static void modes_agree(void **state) {
 static void texts(void **state) {
     asc_ctx *ctx = *state;
     asc_result *r;
-    asc_model *m = open_model(ctx, "heads/bert-words");
+    asc_model *m = encoder_open(ctx, "heads/bert-words");
     asc_request q = {.struct_size = sizeof q,
                      .prompt = asc_view_of("a [MASK] film about rain"),
                      .corrupted = asc_view_of("a [MASK] houses about rain"),
@@ -231,7 +203,7 @@ static void texts(void **state) {
             fail_msg("no '%s' in: %s", bad[i].says, asc_error_message(ctx));
     }
     asc_model_close(m);
-    m = open_model(ctx, "gguf/bert.gguf");
+    m = encoder_open(ctx, "gguf/bert.gguf");
     q = (asc_request){.struct_size = sizeof q,
                       .prompt = asc_view_of("a great film about rain"),
                       .similar_to = asc_view_of("old houses"),
@@ -244,19 +216,8 @@ static void texts(void **state) {
     asc_model_close(m);
 }
 
-static int setup(void **state) {
-    asc_ctx *ctx = NULL;
-    asc_status st = asc_ctx_create(NULL, &ctx);
-    *state = ctx;
-    return st == ASC_OK ? 0 : -1;
-}
-static int teardown(void **state) {
-    asc_ctx_destroy(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(against_torch), cmocka_unit_test(modes_agree),
                                        cmocka_unit_test(texts)};
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, encoder_setup, encoder_teardown);
 }
