@@ -3,8 +3,8 @@
 #include "coalitions.h"
 #include "exec.h"
 #include "file.h"
-#include "harness.h"
 #include "json.h"
+#include "oom_attempt.h"
 #include "view.h"
 #include <math.h>
 
@@ -302,34 +302,12 @@ static bool stop_second(void *self, const char *what, double done, double total)
     return strcmp(what, "tokens") != 0 || ++*(int *)self < 2;
 }
 
-/* One run with allocation fail_at failing, or stopped behind the first pass; how many allocations there were.
- */
-static long attempt(long fail_at, bool stop) {
-    test_alloc a = {.fail_at = fail_at};
-    int seen = 0;
-    asc_ctx_options o = {.struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a, .n_threads = 1};
-    asc_ctx *ctx = NULL;
-    if (stop) {
-        o.progress = stop_second;
-        o.progress_self = &seen;
-    }
-    if (asc_ctx_create(&o, &ctx) == ASC_OK) {
-        const asc_status st = small_passes(ctx);
-        if (fail_at == 0) assert_int_equal(st, stop ? ASC_CANCELLED : ASC_OK);
-        if (fail_at > 0 && st != ASC_OK) assert_int_equal(st, ASC_RESOURCE_EXHAUSTED);
-        if (ctx->rt_destroy != NULL) ctx->rt_destroy(ctx);
-        ctx->rt_destroy = NULL;
-    }
-    asc_ctx_destroy(ctx);
-    if (a.live != 0) fail_msg("allocation %ld: %ld blocks leak", fail_at, a.live);
-    return a.count;
-}
-
 static void failures_are_clean(void **st) {
+    int seen = 0; /* passes: stopped behind the first */
     (void)st;
-    const long n = attempt(0, false), step = n / 120 + 1;
-    for (long k = 1; k <= n; k += step) attempt(k, false);
-    attempt(0, true);
+    oom_spread(small_passes, 120);
+    oom_attempt(small_passes, (asc_ctx_options){.progress = stop_second, .progress_self = &seen}, 0,
+                ASC_CANCELLED);
 }
 
 int main(void) {

@@ -1,14 +1,11 @@
 /* test_neuron.c - inner values as what is explained, sites inside of attention and MLP: against transformers
  * in float64 (scripts/refs/neuron_fixtures.py), differences of values, every mode, refusals, memory running
  * out. */
-#include "harness.h"
-#include "method.h"
+#include "prompt_lines.h"
 #include <math.h>
 #include <string.h>
 
-enum { N = 9, BASE = 17 };
-static const int32_t ids[N] = {5, 14, 11, 9, 18, 3, 7, 12, 10}, target[1] = {13}, few[3] = {3, 5, 4};
-#define LLAMA "goldens/zoo_gguf/llama-q4_1/model.gguf"
+static const int32_t target[1] = {13}, few[3] = {3, 5, 4};
 
 static asc_request request(const char *method) {
     return (asc_request){.struct_size = sizeof(asc_request),
@@ -19,28 +16,6 @@ static asc_request request(const char *method) {
 }
 
 /* ---- transformers ---- */
-
-typedef struct line {
-    char model[64], kind[24], site[48], asked[96];
-    int index, token;
-    double v[N], scale;
-    int n;
-} line;
-
-static bool read_line(FILE *f, line *l) {
-    char text[1024];
-    int used;
-    if (fgets(text, sizeof text, f) == NULL) return false;
-    assert_int_equal(sscanf(text, "%63s %23s %47s %d %d %lf%n", l->model, l->kind, l->site, &l->index,
-                            &l->token, &l->scale, &used),
-                     6);
-    char *at = text + used, *end;
-    for (l->n = 0; l->n < N; l->n++, at = end) {
-        l->v[l->n] = strtod(at, &end);
-        if (end == at) break;
-    }
-    return true;
-}
 
 static asc_request asked(line *l) {
     static const char *const methods[][2] = {{"value", "saliency"},
@@ -85,38 +60,10 @@ static void compare(asc_ctx *ctx, asc_model *m, line *l, double tolerance) {
     asc_result_destroy(ctx, r);
 }
 
-/* Relative to what is added up to a number. transformers keeps rotary tables in f32: 6e-8 of an angle of up
- * to 9. On the processor f32 through up to four blocks and back: 128 eps L. */
 static void against_transformers(void **state) {
     (void)state;
-    static const struct {
-        const char *device, *mode;
-        double tolerance;
-    } places[] = {{"reference", NULL, 4e-6},
-                  {"cpu", "deferred", 6e-5},
-                  {"cpu", "eager", 6e-5},
-                  {"cpu", "compiled", 6e-5}};
-    for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
-        FILE *f = fopen(test_data("attr/neurons.txt"), "r");
-        asc_ctx *ctx = test_ctx(places[p].device, places[p].mode);
-        asc_model *m = NULL;
-        char open[64] = "";
-        size_t n = 0;
-        assert_non_null(f);
-        for (line l; read_line(f, &l); n++) {
-            if (strcmp(open, l.model) != 0) {
-                asc_model_close(m);
-                m = NULL;
-                assert_ok(ctx, asc_model_open(ctx, test_data(l.model), NULL, &m));
-                strcpy(open, l.model);
-            }
-            compare(ctx, m, &l, places[p].tolerance);
-        }
-        assert_int_equal(n, 4 * (5 * 4 + 4 * 2)); /* models: values by kinds, sites by kinds */
-        asc_model_close(m);
-        test_ctx_end(ctx);
-        fclose(f);
-    }
+    /* models: values by kinds, sites by kinds */
+    lines_check("attr/neurons.txt", false, 4 * (5 * 4 + 4 * 2), compare);
 }
 
 /* ---- what holds without anyone's numbers ---- */

@@ -1,14 +1,13 @@
 /* test_site_paths.c - prompts: integrated gradients of inner values, conductance of sites and through one
  * unit, against Captum on transformers in float64 (scripts/refs/site_path_fixtures.py); sums that have to
  * come out, errors that hold, refusals, memory running out. */
-#include "harness.h"
-#include "method.h"
+#include "oom_attempt.h"
+#include "prompt_lines.h"
 #include <math.h>
 #include <string.h>
 
-enum { N = 9, BASE = 17, STEPS = 12 };
-static const int32_t ids[N] = {5, 14, 11, 9, 18, 3, 7, 12, 10}, target[2] = {13, 6};
-#define LLAMA "goldens/zoo_gguf/llama-q4_1/model.gguf"
+enum { STEPS = 12 };
+static const int32_t target[2] = {13, 6};
 
 static asc_request request(const char *method) {
     return (asc_request){.struct_size = sizeof(asc_request),
@@ -23,28 +22,6 @@ static asc_request request(const char *method) {
 }
 
 /* ---- Captum ---- */
-
-typedef struct line {
-    char model[64], kind[24], rule[32], site[48], asked[96];
-    int index, token, n;
-    double v[N], scale;
-} line;
-
-static bool read_line(FILE *f, line *l) {
-    char text[1024];
-    int used;
-    if (fgets(text, sizeof text, f) == NULL) return false;
-    assert_int_equal(sscanf(text, "%63s %23s %31s %47s %d %d %lf%n", l->model, l->kind, l->rule, l->site,
-                            &l->index, &l->token, &l->scale, &used),
-                     7);
-    char *at = text + used, *end;
-    for (l->n = 0; l->n < N; l->n++, at = end) {
-        l->v[l->n] = strtod(at, &end);
-        if (end == at) break;
-    }
-    assert_int_equal(l->n, N);
-    return true;
-}
 
 static asc_request asked(line *l) {
     const bool unit = strncmp(l->kind, "neuron", 6) == 0, ig = strstr(l->kind, "_ig") != NULL;
@@ -70,45 +47,22 @@ static asc_request asked(line *l) {
     return q;
 }
 
-/* Relative to what is added up to a number. transformers keeps rotary tables in f32: 6e-8 of an angle of up
- * to 9. On the processor f32 through up to four blocks and back, at each point: 128 eps L. */
+static void compare(asc_ctx *ctx, asc_model *m, line *l, double tolerance) {
+    asc_request q = asked(l);
+    asc_result *r = NULL;
+    assert_int_equal(l->n, N);
+    assert_ok(ctx, asc_explain(m, &q, &r));
+    for (int i = 0; i < N; i++)
+        if (!(fabs(r->scores[i] - l->v[i]) <= tolerance * l->scale + 1e-12))
+            fail_msg("%s %s %s %s token %d: %.10g, Captum %.10g", l->model, l->kind, l->rule, l->asked, i,
+                     r->scores[i], l->v[i]);
+    asc_result_destroy(ctx, r);
+}
+
 static void against_captum(void **state) {
     (void)state;
-    static const struct {
-        const char *device, *mode;
-        double tolerance;
-    } places[] = {{"reference", NULL, 4e-6},
-                  {"cpu", "deferred", 6e-5},
-                  {"cpu", "eager", 6e-5},
-                  {"cpu", "compiled", 6e-5}};
-    for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
-        FILE *f = fopen(test_data("attr/site_paths.txt"), "r");
-        asc_ctx *ctx = test_ctx(places[p].device, places[p].mode);
-        asc_model *m = NULL;
-        char open[64] = "";
-        size_t n = 0;
-        assert_non_null(f);
-        for (line l; read_line(f, &l); n++) {
-            if (strcmp(open, l.model) != 0) {
-                asc_model_close(m);
-                m = NULL;
-                assert_ok(ctx, asc_model_open(ctx, test_data(l.model), NULL, &m));
-                strcpy(open, l.model);
-            }
-            asc_request q = asked(&l);
-            asc_result *r = NULL;
-            assert_ok(ctx, asc_explain(m, &q, &r));
-            for (int i = 0; i < N; i++)
-                if (!(fabs(r->scores[i] - l.v[i]) <= places[p].tolerance * l.scale + 1e-12))
-                    fail_msg("%s %s %s %s token %d: %.10g, Captum %.10g", l.model, l.kind, l.rule, l.asked, i,
-                             r->scores[i], l.v[i]);
-            asc_result_destroy(ctx, r);
-        }
-        assert_int_equal(n, 12 + 12 + 2 * (14 + 12)); /* models: sites by kinds and rules, units likewise */
-        asc_model_close(m);
-        test_ctx_end(ctx);
-        fclose(f);
-    }
+    /* models: sites by kinds and rules, units likewise */
+    lines_check("attr/site_paths.txt", true, 12 + 12 + 2 * (14 + 12), compare);
 }
 
 /* ---- what holds without anyone's numbers ---- */
@@ -316,26 +270,9 @@ static asc_status small_run(asc_ctx *ctx) {
     return st;
 }
 
-static long attempt(long fail_at) {
-    test_alloc a = {.fail_at = fail_at};
-    asc_ctx_options o = {.struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a, .n_threads = 1};
-    asc_ctx *ctx = NULL;
-    if (asc_ctx_create(&o, &ctx) == ASC_OK) {
-        const asc_status st = small_run(ctx);
-        if (fail_at == 0) assert_int_equal(st, ASC_OK);
-        if (fail_at > 0 && st != ASC_OK) assert_int_equal(st, ASC_RESOURCE_EXHAUSTED);
-        if (ctx->rt_destroy != NULL) ctx->rt_destroy(ctx);
-        ctx->rt_destroy = NULL;
-    }
-    asc_ctx_destroy(ctx);
-    if (a.live != 0) fail_msg("allocation %ld: %ld blocks leak", fail_at, a.live);
-    return a.count;
-}
-
 static void failures_are_clean(void **state) {
     (void)state;
-    const long n = attempt(0), step = n / 100 + 1;
-    for (long k = 1; k <= n; k += step) attempt(k);
+    oom_spread(small_run, 100);
 }
 
 int main(void) {
