@@ -143,4 +143,51 @@ static inline float *random_floats(rng *r, int64_t n) {
     return x;
 }
 
+/* Activations x times weights w as they are stored, whose values are `values`. */
+static inline void operands(problem *p, const float *x, const void *w, const float *values) {
+    p->in[0] = p->in32[0] = x;
+    p->in[1] = w;
+    p->in32[1] = values;
+}
+
+/* An epilogue that adds 1 to each element of the result. */
+typedef struct plus_one {
+    asc_epilogue post;
+    float *y;
+    int64_t n;
+} plus_one;
+
+static inline void add_one(const asc_epilogue *post, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+                           int thread) {
+    const plus_one *p = (const plus_one *)(const void *)post;
+    assert_true(thread >= 0 && thread < 3);
+    for (int64_t m = m0; m < m1; m++)
+        for (int64_t n = n0; n < n1; n++) p->y[m * p->n + n] += 1;
+}
+
+/* An epilogue sees each element once, after all of its sum. */
+static inline void epilogue_check(const asc_kernel *kernel, const problem *p, const void *const in[2]) {
+    const asc_shape *s = &p->call.shape;
+    float *y = run(kernel, &p->call, in, p->n_out, 1);
+    plus_one post = {{add_one}, buffer((size_t)p->n_out * sizeof(float)), s->dims[s->rank - 1]};
+    asc_kargs a = {.call = &p->call, .in = {in[0], in[1]}, .out = post.y, .n_threads = 3, .post = &post.post};
+    a.scratch = buffer(kernel->scratch(&p->call, 3));
+    kernel->run(&a);
+    for (int64_t e = 0; e < p->n_out; e++) assert_true(post.y[e] == y[e] + 1);
+    free(y);
+    free(post.y);
+    free(a.scratch);
+}
+
+/* The first y becomes *all; each one behind it is of the first few of its rows, has the same bits, and is
+ * freed. */
+static inline void same_rows(float **all, float *y, int64_t n_out) {
+    if (*all == NULL) {
+        *all = y;
+        return;
+    }
+    assert_memory_equal(*all, y, (size_t)n_out * sizeof(float));
+    free(y);
+}
+
 #endif

@@ -165,9 +165,7 @@ static void one(asc_ctx *ctx, rng *r, asc_dtype t, bool tb, int64_t m, int64_t n
     matmul_init(&p, ctx, t, ASC_SHAPE(m, k), tb ? ASC_SHAPE(n, k) : ASC_SHAPE(k, n), false, tb);
     float *values, *x = random_floats(r, m * k);
     uint8_t *w = stored(r, t, n * k, &values);
-    p.in[0] = p.in32[0] = x;
-    p.in[1] = w;
-    p.in32[1] = values;
+    operands(&p, x, w, values);
     every_way(&p);
     free(x);
     free(w);
@@ -266,12 +264,7 @@ static void test_rows_do_not_see_each_other(void **state) {
                 const int w_best = present(0) ? 0 : present(1) ? 1 : present(2) ? 2 : 3;
                 assert_ptr_equal(asc_kernel_pick(&p.call, asc_cpu_best_isa()), ways[w_best].kernel);
                 float *y = run(ways[w_best].kernel, &p.call, in, p.n_out, 2);
-                if (all == NULL) {
-                    all = y;
-                    continue;
-                }
-                assert_memory_equal(all, y, (size_t)p.n_out * sizeof(float));
-                free(y);
+                same_rows(&all, y, p.n_out);
             }
             free(all);
         }
@@ -280,20 +273,6 @@ static void test_rows_do_not_see_each_other(void **state) {
         free(values);
     }
     test_ctx_end(ctx);
-}
-
-/* An epilogue sees each element once, after all of its sum. */
-typedef struct plus_one {
-    asc_epilogue post;
-    float *y;
-    int64_t n;
-} plus_one;
-
-static void add_one(const asc_epilogue *post, int64_t m0, int64_t m1, int64_t n0, int64_t n1, int thread) {
-    const plus_one *p = (const plus_one *)(const void *)post;
-    assert_true(thread >= 0 && thread < 3);
-    for (int64_t m = m0; m < m1; m++)
-        for (int64_t n = n0; n < n1; n++) p->y[m * p->n + n] += 1;
 }
 
 static void test_epilogue(void **state) {
@@ -308,15 +287,7 @@ static void test_epilogue(void **state) {
     const void *in[2] = {x, w};
     for (int i = 0; i < N_WAYS; i++) {
         if (!present(i)) continue;
-        float *y = run(ways[i].kernel, &p.call, in, p.n_out, 1);
-        plus_one post = {{add_one}, buffer((size_t)p.n_out * sizeof(float)), n};
-        asc_kargs a = {.call = &p.call, .in = {x, w}, .out = post.y, .n_threads = 3, .post = &post.post};
-        a.scratch = buffer(ways[i].kernel->scratch(&p.call, 3));
-        ways[i].kernel->run(&a);
-        for (int64_t e = 0; e < p.n_out; e++) assert_true(post.y[e] == y[e] + 1);
-        free(y);
-        free(post.y);
-        free(a.scratch);
+        epilogue_check(ways[i].kernel, &p, in);
     }
     free(x);
     free(w);

@@ -34,9 +34,7 @@ static void one_stored(asc_ctx *ctx, rng *r, asc_dtype t, bool tb, int64_t m, in
     matmul_init(&p, ctx, t, ASC_SHAPE(m, k), tb ? ASC_SHAPE(n, k) : ASC_SHAPE(k, n), false, tb);
     float *values, *x = random_floats(r, m * k);
     uint8_t *w = stored(r, t, n * k, &values);
-    p.in[0] = p.in32[0] = x;
-    p.in[1] = w;
-    p.in32[1] = values;
+    operands(&p, x, w, values);
     assert_true(check_all(&p) >= 1);
     free(x);
     free(w);
@@ -124,9 +122,7 @@ static void test_non_finite(void **state) {
                     w[2 * (3 * 256 + 4) + 1] = 0x7C;
                     values[3 * 256 + 4] = INFINITY;
                 }
-                p.in[0] = p.in32[0] = x;
-                p.in[1] = w;
-                p.in32[1] = values;
+                operands(&p, x, w, values);
                 check_all(&p);
                 free(x);
                 free(w);
@@ -150,12 +146,7 @@ static void rows_alone(asc_ctx *ctx, const asc_kernel *kernel, bool tb, const in
         matmul_init(&p, ctx, ASC_DTYPE_Q4_1, ASC_SHAPE(rows[i], k), tb ? ASC_SHAPE(n, k) : ASC_SHAPE(k, n),
                     false, tb);
         float *y = run(kernel, &p.call, in, p.n_out, 2);
-        if (all == NULL) {
-            all = y;
-        } else {
-            assert_memory_equal(all, y, (size_t)p.n_out * sizeof(float));
-            free(y);
-        }
+        same_rows(&all, y, p.n_out);
     }
     free(all);
     free(x);

@@ -91,9 +91,7 @@ static void one(asc_ctx *ctx, rng *r, asc_dtype t, int64_t m, int64_t n, int64_t
     matmul_init(&p, ctx, t, ASC_SHAPE(m, k), ASC_SHAPE(n, k), false, true);
     float *values, *x = random_floats(r, m * k);
     uint8_t *w = stored(r, t, n * k, &values);
-    p.in[0] = p.in32[0] = x;
-    p.in[1] = w;
-    p.in32[1] = values;
+    operands(&p, x, w, values);
     check(&p, w, "random");
     free(x);
     free(w);
@@ -176,9 +174,7 @@ static void test_parts_that_cancel(void **state) {
             if (b % 3 == 0) memset(w + 20 * b + 4, 0, 16); /* all the least value */
         }
         asc_dtype_expand(ASC_DTYPE_Q4_1)(w, values, n * k);
-        p.in[0] = p.in32[0] = x;
-        p.in[1] = w;
-        p.in32[1] = values;
+        operands(&p, x, w, values);
         check(&p, w, "parts");
         free(x);
         free(w);
@@ -210,9 +206,7 @@ static void test_odd_numbers(void **state) {
         memcpy(w + 3 * row, &infinity, 2);
         memcpy(w + 69 * row, &nan, 2);
         asc_dtype_expand(types[t])(w, values, n * k);
-        p.in[0] = p.in32[0] = x;
-        p.in[1] = w;
-        p.in32[1] = values;
+        operands(&p, x, w, values);
         check(&p, w, "odd");
         free(x);
         free(w);
@@ -239,12 +233,7 @@ static void test_rows_do_not_see_each_other(void **state) {
             p.call.many_rows = rows[i] < 9;
             assert_ptr_equal(asc_kernel_pick(&p.call, ASC_ISA_AMX), kernel);
             float *y = run(kernel, &p.call, in, p.n_out, 2);
-            if (all == NULL) {
-                all = y;
-                continue;
-            }
-            assert_memory_equal(all, y, (size_t)p.n_out * sizeof(float));
-            free(y);
+            same_rows(&all, y, p.n_out);
         }
         free(all);
         free(x);
@@ -252,20 +241,6 @@ static void test_rows_do_not_see_each_other(void **state) {
         free(values);
     }
     test_ctx_end(ctx);
-}
-
-/* An epilogue sees each element once, after all of its sum. */
-typedef struct plus_one {
-    asc_epilogue post;
-    float *y;
-    int64_t n;
-} plus_one;
-
-static void add_one(const asc_epilogue *post, int64_t m0, int64_t m1, int64_t n0, int64_t n1, int thread) {
-    const plus_one *p = (const plus_one *)(const void *)post;
-    assert_true(thread >= 0 && thread < 3);
-    for (int64_t m = m0; m < m1; m++)
-        for (int64_t n = n0; n < n1; n++) p->y[m * p->n + n] += 1;
 }
 
 static void test_epilogue(void **state) {
@@ -280,15 +255,7 @@ static void test_epilogue(void **state) {
     float *values, *x = random_floats(&r, m * k);
     uint8_t *w = stored(&r, ASC_DTYPE_Q5_1, n * k, &values);
     const void *in[2] = {x, w};
-    float *y = run(kernel, &p.call, in, p.n_out, 1);
-    plus_one post = {{add_one}, buffer((size_t)p.n_out * sizeof(float)), n};
-    asc_kargs a = {.call = &p.call, .in = {x, w}, .out = post.y, .n_threads = 3, .post = &post.post};
-    a.scratch = buffer(kernel->scratch(&p.call, 3));
-    kernel->run(&a);
-    for (int64_t e = 0; e < p.n_out; e++) assert_true(post.y[e] == y[e] + 1);
-    free(y);
-    free(post.y);
-    free(a.scratch);
+    epilogue_check(kernel, &p, in);
     free(x);
     free(w);
     free(values);
