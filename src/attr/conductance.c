@@ -44,14 +44,7 @@ static asc_status points(asc_task *t, size_t *n, double **alphas) {
     *n = steps + 1;
     if (rule < 0 || rule == ASC_RULE_ADAPTIVE)
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "conductance: no fixed rule is called '%.40s'", name);
-    asc_status st = asc_rule_check_steps(ctx, (asc_rule)rule, *n);
-    if (st != ASC_OK) return st;
-    double *weights = asc_calloc(ctx, ASC_MEM_GENERAL, *n, sizeof *weights);
-    *alphas = asc_calloc(ctx, ASC_MEM_GENERAL, *n, sizeof **alphas);
-    st = weights == NULL || *alphas == NULL ? ASC_RESOURCE_EXHAUSTED
-                                            : asc_rule_nodes(ctx, (asc_rule)rule, *n, *alphas, weights);
-    asc_free(ctx, weights);
-    return st;
+    return asc_rule_nodes_make(ctx, (asc_rule)rule, *n, alphas, NULL);
 }
 
 static asc_status attribute(asc_task *t) {
@@ -172,17 +165,10 @@ static asc_status run(asc_job *j) {
     asc_ctx *ctx = j->ctx;
     asc_status st = ASC_OK;
     const size_t n = j->r->steps + 1;
-    double f[2] = {0.0, 0.0}, *alphas = NULL, *weights = NULL;
+    double f[2] = {0.0, 0.0}, *alphas = NULL;
     token_flow w = {.j = j, .mean_slope = j->req->rule == NULL && !j->req->compat_captum};
     const asc_rule rule = (asc_rule)asc_rule_from_name(j->r->rule);
-    ASC_TRY(asc_rule_check_steps(ctx, rule, n));
-    alphas = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *alphas);
-    weights = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *weights);
-    if (alphas == NULL || weights == NULL) {
-        st = ASC_RESOURCE_EXHAUSTED;
-        goto done;
-    }
-    ASC_TRY(asc_rule_nodes(ctx, rule, n, alphas, weights));
+    ASC_TRY(asc_rule_nodes_make(ctx, rule, n, &alphas, NULL));
     ASC_TRY(make_steps(j, &w.all));
     ASC_TRY(make_steps(j, &w.half));
     ASC_TRY(asc_job_path(j, at, 2, f, NULL));
@@ -192,7 +178,6 @@ static asc_status run(asc_job *j) {
     ASC_TRY(publish(&w));
 done:
     asc_free(ctx, alphas);
-    asc_free(ctx, weights);
     asc_free(ctx, w.all.y);
     asc_free(ctx, w.half.y);
     return st;

@@ -122,7 +122,8 @@ asc_status asc_path_refine(asc_task *t, bool sites, double **sum, double **chang
     asc_ctx *ctx = t->ctx;
     asc_status st = ASC_OK;
     size_t most = t->req->max_evaluations > 0 ? t->req->max_evaluations : DEFAULT_EVALUATIONS, used = 0;
-    double tolerance = t->req->tolerance > 0.0 ? t->req->tolerance : 0.01, *nodes = NULL, *weights = NULL;
+    double tolerance = t->req->tolerance > 0.0 ? t->req->tolerance : 0.01, *nodes = NULL;
+    const double *weights = NULL;
     size_t *active = asc_calloc(ctx, ASC_MEM_GENERAL, t->n, sizeof *active), n_active = t->n;
     double **before = asc_path_sums_make(t);
     *converged = false;
@@ -133,14 +134,7 @@ asc_status asc_path_refine(asc_task *t, bool sites, double **sum, double **chang
     for (size_t e = 0; e < t->n; e++) active[e] = e;
     for (size_t n = FIRST_LEVEL; n_active > 0 && (n == FIRST_LEVEL || used + n <= most); n *= 2) {
         asc_free(ctx, nodes);
-        asc_free(ctx, weights);
-        nodes = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *nodes);
-        weights = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *weights);
-        if (nodes == NULL || weights == NULL) {
-            st = ASC_RESOURCE_EXHAUSTED;
-            goto done;
-        }
-        ASC_TRY(asc_rule_nodes(ctx, ASC_RULE_GAUSS_LEGENDRE, n, nodes, weights));
+        ASC_TRY(asc_rule_nodes_make(ctx, ASC_RULE_GAUSS_LEGENDRE, n, &nodes, &weights));
         for (size_t k = 0; k < t->n_at; k++) memcpy(before[k], sum[k], t->n * t->at[k].size * sizeof(double));
         level l = {.path = {.t = t, .alphas = nodes, .n_alphas = n, .sites = sites},
                    .weights = weights,
@@ -162,6 +156,5 @@ done:
     asc_path_sums_free(t, before);
     asc_free(ctx, active);
     asc_free(ctx, nodes);
-    asc_free(ctx, weights);
     return st;
 }

@@ -79,3 +79,20 @@ asc_status asc_rule_nodes(asc_ctx *ctx, asc_rule rule, size_t n, double *nodes, 
     }
     return ASC_OK;
 }
+
+asc_status asc_rule_nodes_make(asc_ctx *ctx, asc_rule rule, size_t n, double **nodes,
+                               const double **weights) {
+    *nodes = NULL;
+    asc_status st = asc_rule_check_steps(ctx, rule, n);
+    if (st != ASC_OK) return st;
+    double *both = asc_calloc(ctx, ASC_MEM_GENERAL, 2 * n, sizeof *both);
+    if (both == NULL) return ASC_RESOURCE_EXHAUSTED;
+    st = asc_rule_nodes(ctx, rule, n, both, both + n);
+    if (st != ASC_OK) {
+        asc_free(ctx, both);
+        return st;
+    }
+    *nodes = both;
+    if (weights != NULL) *weights = both + n;
+    return ASC_OK;
+}

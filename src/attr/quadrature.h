@@ -21,5 +21,9 @@ ASC_MUST_USE asc_status asc_rule_check_steps(asc_ctx *ctx, asc_rule rule, size_t
 /* n >= 1 nodes and weights (trapezoid: n >= 2); weights add up to 1. Gauss-Legendre nodes by Newton's method
  * on the Legendre recurrence, to the last bit or two; the others by their definitions. */
 ASC_MUST_USE asc_status asc_rule_nodes(asc_ctx *ctx, asc_rule rule, size_t n, double *nodes, double *weights);
+/* The same in new memory: *nodes, which the caller frees (NULL on error), and the weights behind them, of
+ * which *weights tells unless it is NULL. */
+ASC_MUST_USE asc_status asc_rule_nodes_make(asc_ctx *ctx, asc_rule rule, size_t n, double **nodes,
+                                            const double **weights);
 
 #endif

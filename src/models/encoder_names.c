@@ -6,9 +6,11 @@
     .layer = "encoder.layer.%lld.", .q = "attention.self.query", .k = "attention.self.key",                  \
     .v = "attention.self.value", .o = "attention.output.dense", .attn_norm = "attention.output.LayerNorm",   \
     .up = "intermediate.dense", .down = "output.dense", .mlp_norm = "output.LayerNorm"
-#define BERT_ENTRY                                                                                           \
+#define BERT_WORDS                                                                                           \
     .word = "embeddings.word_embeddings", .position = "embeddings.position_embeddings",                      \
-    .type = "embeddings.token_type_embeddings", .embed_norm = "embeddings.LayerNorm"
+    .embed_norm = "embeddings.LayerNorm"
+#define BERT_ENTRY BERT_WORDS, .type = "embeddings.token_type_embeddings"
+#define DENSE_HEAD .head_dense = "classifier.dense", .head = "classifier.out_proj"
 
 #define LM_HEAD                                                                                              \
     .words_dense = "lm_head.dense", .words_norm = "lm_head.layer_norm", .words = "lm_head.decoder",          \
@@ -24,25 +26,17 @@ static const asc_encoder_names bert = {.prefix = "bert.",
                                        .words = "cls.predictions.decoder",
                                        .words_bias = "cls.predictions",
                                        .span = "qa_outputs"};
-static const asc_encoder_names roberta = {.prefix = "roberta.",
-                                          BERT_ENTRY,
-                                          BERT_LAYER,
-                                          .head_dense = "classifier.dense",
-                                          .head = "classifier.out_proj",
-                                          LM_HEAD};
+static const asc_encoder_names roberta = {.prefix = "roberta.", BERT_ENTRY, BERT_LAYER, DENSE_HEAD, LM_HEAD};
 static const asc_encoder_names electra = {.prefix = "electra.",
                                           BERT_ENTRY,
                                           BERT_LAYER,
-                                          .head_dense = "classifier.dense",
-                                          .head = "classifier.out_proj",
+                                          DENSE_HEAD,
                                           .words_dense = "generator_predictions.dense",
                                           .words_norm = "generator_predictions.LayerNorm",
                                           .words = "generator_lm_head",
                                           .span = "qa_outputs"};
 static const asc_encoder_names distilbert = {.prefix = "distilbert.",
-                                             .word = "embeddings.word_embeddings",
-                                             .position = "embeddings.position_embeddings",
-                                             .embed_norm = "embeddings.LayerNorm",
+                                             BERT_WORDS,
                                              .layer = "transformer.layer.%lld.",
                                              .q = "attention.q_lin",
                                              .k = "attention.k_lin",
@@ -59,9 +53,7 @@ static const asc_encoder_names distilbert = {.prefix = "distilbert.",
                                              .words = "vocab_projector",
                                              .span = "qa_outputs"};
 static const asc_encoder_names mpnet = {.prefix = "mpnet.",
-                                        .word = "embeddings.word_embeddings",
-                                        .position = "embeddings.position_embeddings",
-                                        .embed_norm = "embeddings.LayerNorm",
+                                        BERT_WORDS,
                                         .relative = "encoder.relative_attention_bias",
                                         .layer = "encoder.layer.%lld.",
                                         .q = "attention.attn.q",
@@ -72,8 +64,7 @@ static const asc_encoder_names mpnet = {.prefix = "mpnet.",
                                         .up = "intermediate.dense",
                                         .down = "output.dense",
                                         .mlp_norm = "output.LayerNorm",
-                                        .head_dense = "classifier.dense",
-                                        .head = "classifier.out_proj",
+                                        DENSE_HEAD,
                                         LM_HEAD};
 static const asc_encoder_names modernbert = {.prefix = "model.",
                                              .word = "embeddings.tok_embeddings",
