@@ -1,5 +1,6 @@
 /* quadrature.c - see quadrature.h. */
 #include "quadrature.h"
+#include "alloc.h"
 #include <math.h>
 #include <string.h>
 
