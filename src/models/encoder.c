@@ -47,50 +47,50 @@ static int32_t bucket(int64_t distance, int64_t n_buckets, int64_t max_distance)
     return (int32_t)(at + (step < half - 1 ? step : half - 1));
 }
 
-/* What is added to attention's scores, the same for every text: [1,H or 1,T,T]; NULL = nothing. */
-static asc_tensor *score_bias(asc_encoder *e, int64_t t, int64_t window) {
+/* MPNet's part of attention's scores: [1,H,T,T] */
+static asc_tensor *relative_bias(asc_encoder *e, int64_t t) {
+    static const int perm[] = {2, 0, 1};
     asc_ctx *ctx = e->ctx;
     const asc_encoder_config *c = &e->cfg;
-    bool masks = window > 0 && window < t - 1;
     size_t n;
-    if (e->relative == NULL && !masks) return NULL;
-    if (!asc_mul_size((size_t)t, (size_t)t, &n)) return asc_graph_poison(asc_graph_of(ctx));
-    int32_t *at = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *at);
-    float *mask = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *mask);
-    if (at == NULL || mask == NULL) {
-        asc_free(ctx, at);
-        asc_free(ctx, mask);
-        return asc_graph_poison(asc_graph_of(ctx));
-    }
-    for (int64_t q = 0; q < t; q++) {
-        for (int64_t k = 0; k < t; k++) {
-            int64_t d = k - q;
-            if (e->relative != NULL) at[q * t + k] = bucket(d, c->n_buckets, c->max_distance);
-            mask[q * t + k] = masks && (d > window || -d > window) ? -1e30f : 0.0f;
-        }
-    }
-    asc_tensor *bias = NULL;
-    if (e->relative != NULL) {
-        static const int perm[] = {2, 0, 1};
-        bias = asc_gather(ctx, e->relative, asc_from_i32(ctx, ASC_SHAPE(t, t), at));
-        bias = asc_reshape(ctx, asc_transpose(ctx, bias, 3, perm), ASC_SHAPE(1, c->n_heads, t, t));
-    }
-    if (masks) {
-        asc_tensor *m = asc_from_f32(ctx, ASC_SHAPE(1, 1, t, t), mask);
-        bias = bias != NULL ? asc_add(ctx, bias, m) : m;
-    }
+    int32_t *at =
+        asc_mul_size((size_t)t, (size_t)t, &n) ? asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *at) : NULL;
+    if (at == NULL) return asc_graph_poison(asc_graph_of(ctx));
+    for (int64_t i = 0; i < t * t; i++) at[i] = bucket(i % t - i / t, c->n_buckets, c->max_distance);
+    asc_tensor *bias = asc_gather(ctx, e->relative, asc_from_i32(ctx, ASC_SHAPE(t, t), at));
     asc_free(ctx, at);
-    asc_free(ctx, mask);
-    return bias;
+    return asc_reshape(ctx, asc_transpose(ctx, bias, 3, perm), ASC_SHAPE(1, c->n_heads, t, t));
 }
 
-/* The bias, and less than anything for keys that are not seen. */
-static asc_tensor *only_seen(asc_ctx *ctx, asc_tensor *bias, asc_tensor *seen) {
-    if (seen == NULL) return bias;
-    const int64_t b = seen->shape.dims[0], t = seen->shape.dims[1];
-    asc_tensor *hide = asc_scale(ctx, asc_shift(ctx, seen, -1.0), 1e30);
-    hide = asc_reshape(ctx, hide, ASC_SHAPE(b, 1, 1, t));
-    return bias != NULL ? asc_add(ctx, hide, bias) : hide;
+/* far for keys further away than the window, near for the others: [1,1,T,T] */
+static asc_tensor *by_distance(asc_ctx *ctx, int64_t t, int64_t window, float near, float far) {
+    size_t n;
+    float *v = asc_mul_size((size_t)t, (size_t)t, &n) ? asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *v) : NULL;
+    if (v == NULL) return asc_graph_poison(asc_graph_of(ctx));
+    for (int64_t i = 0; i < t * t; i++) {
+        const int64_t d = i % t - i / t;
+        v[i] = d > window || -d > window ? far : near;
+    }
+    asc_tensor *out = asc_from_f32(ctx, ASC_SHAPE(1, 1, t, t), v);
+    asc_free(ctx, v);
+    return out;
+}
+
+/* What is added to attention's scores, [1 or B,1 or H,1 or T,T]; NULL = nothing: less than anything for keys
+ * outside of the window and for those that are not seen (seen [B,T], NULL = all are). Both at once count
+ * once: a token none of whose neighbours is seen looks at all tokens alike, in every precision. */
+static asc_tensor *score_bias(asc_encoder *e, int64_t t, int64_t window, asc_tensor *seen) {
+    asc_ctx *ctx = e->ctx;
+    const bool narrow = window > 0 && window < t - 1;
+    asc_tensor *hide = NULL, *bias = e->relative != NULL ? relative_bias(e, t) : NULL;
+    if (seen != NULL) {
+        hide = asc_reshape(ctx, seen, ASC_SHAPE(seen->shape.dims[0], 1, 1, t));
+        if (narrow) hide = asc_mul(ctx, hide, by_distance(ctx, t, window, 1.0f, 0.0f));
+        hide = asc_scale(ctx, asc_shift(ctx, hide, -1.0), 1e30);
+    } else if (narrow) {
+        hide = by_distance(ctx, t, window, 0.0f, -1e30f);
+    }
+    return bias == NULL ? hide : hide == NULL ? bias : asc_add(ctx, hide, bias);
 }
 
 /* softmax(scale q k' + bias) v, each [B,T,H,D]; taken apart where there is a bias or somebody looks. */
@@ -171,8 +171,9 @@ static asc_tensor *block(asc_encoder *e, const asc_encoder_run *run, int64_t l, 
 }
 
 asc_tensor *asc_encoder_block(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *x) {
-    return x->poison != ASC_OK ? x
-                               : block(e, run, l, x, score_bias(e, x->shape.dims[1], e->cfg.plan[l].window));
+    return x->poison != ASC_OK
+               ? x
+               : block(e, run, l, x, score_bias(e, x->shape.dims[1], e->cfg.plan[l].window, NULL));
 }
 
 asc_tensor *asc_encoder_finish(asc_encoder *e, asc_tensor *x) {
@@ -186,11 +187,11 @@ asc_tensor *asc_encoder_hidden(asc_encoder *e, const asc_encoder_run *run) {
     asc_tensor *x = asc_encoder_entry(e, run), *whole = NULL, *local = NULL;
     if (x->poison != ASC_OK) return x;
     int64_t t = x->shape.dims[1], local_window = -1;
-    whole = only_seen(e->ctx, score_bias(e, t, 0), run->seen);
+    whole = score_bias(e, t, 0, run->seen);
     for (int64_t l = 0; l < e->cfg.n_layers; l++) {
         int64_t window = e->cfg.plan[l].window;
         if (window > 0 && window != local_window) {
-            local = only_seen(e->ctx, score_bias(e, t, window), run->seen);
+            local = score_bias(e, t, window, run->seen);
             local_window = window;
         }
         x = block(e, run, l, x, window > 0 ? local : whole);
