@@ -116,10 +116,15 @@ done:
     return asc_scope_close(ctx, st);
 }
 
-/* The rate at about so many rows: one that the model remembers, or a new one. */
+/* The rate at about so many rows: one that the model remembers, or a new one. Rows of several texts of an
+ * encoder, counted together, are texts as long as the prompt: a longer one may pass its context. */
 static asc_status rate_at(asc_job *j, bool backward, size_t len, size_t b, double *out) {
     asc_estimate *e = j->estimate;
     const double rows = (double)(len * b);
+    if (j->encoder != NULL && len > j->r->n_prompt) {
+        b = (len * b + j->r->n_prompt - 1) / j->r->n_prompt;
+        len = j->r->n_prompt;
+    }
     const bool whole = j->encoder != NULL || j->neuron.on;
     const asc_rate_kind kind =
         (asc_rate_kind)((whole ? ASC_RATE_WHOLE_FORWARD : ASC_RATE_FORWARD) + backward);
