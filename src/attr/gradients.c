@@ -192,7 +192,7 @@ static double reduce(const double *row, int64_t d, const char *norm) {
 
 /* Reads some rows at a time: the whole in double would be twice what the gradient itself takes. */
 static asc_status reduce_all(asc_job *j, asc_tensor *grad, asc_tensor *act, const char *norm,
-                             double *saliency, double *times) {
+                             double *saliency, double *times, double *parts) {
     enum { ROWS = 64 };
     asc_ctx *ctx = j->ctx;
     int64_t t = grad->shape.dims[1], d = grad->shape.dims[2], p = (int64_t)j->r->n_prompt;
@@ -218,9 +218,14 @@ static asc_status reduce_all(asc_job *j, asc_tensor *grad, asc_tensor *act, cons
         }
         for (int64_t i = 0; i < rows && first + i < p; i++) {
             if (saliency != NULL) saliency[first + i] = reduce(g + i * d + from, end - from, norm);
-            double s = 0.0;
-            for (int64_t k = from; k < end; k++) s += g[i * d + k] * a[i * d + k];
-            if (times != NULL) times[first + i] = s;
+            double s = 0.0, size = 0.0;
+            for (int64_t k = from; k < end; k++) {
+                s += g[i * d + k] * a[i * d + k];
+                size += g[i * d + k] * a[i * d + k] * g[i * d + k] * a[i * d + k];
+            }
+            if (times == NULL) continue;
+            times[first + i] = s;
+            *parts = fmax(*parts, fmax(fabs(s), sqrt(size)));
         }
     }
 done:
@@ -229,7 +234,8 @@ done:
     return st;
 }
 
-asc_status asc_job_gradient(asc_job *j, const char *norm, double *saliency, double *times_input) {
+asc_status asc_job_gradient(asc_job *j, const char *norm, double *saliency, double *times_input,
+                            double *largest) {
     asc_ctx *ctx = j->ctx;
     size_t p = j->r->n_prompt;
     asc_way way;
@@ -249,7 +255,7 @@ asc_status asc_job_gradient(asc_job *j, const char *norm, double *saliency, doub
         st = asc_run(ctx, ts, 3);
     }
     if (st == ASC_OK) st = asc_read_f64(ctx, ts[0], &j->r->value, 1);
-    if (st == ASC_OK) st = reduce_all(j, ts[1], ts[2], norm, saliency, times_input);
+    if (st == ASC_OK) st = reduce_all(j, ts[1], ts[2], norm, saliency, times_input, largest);
     for (int i = 0; i < 3 && way.keep_every > 0; i++) asc_tensor_release(ts[i]);
     j->r->n_forward++;
     j->r->n_backward++;

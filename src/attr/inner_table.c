@@ -120,10 +120,11 @@ void asc_inner_add(asc_job *j, unsigned want, const asc_sweep_block *blk, double
 
 void asc_inner_errors(asc_job *j) {
     asc_result *r = j->r;
+    double largest = 0.0;
     for (size_t i = 0; i < r->n_inner; i++) {
-        double largest = fabs(r->inner[i].total);
+        largest = fmax(largest, fabs(r->inner[i].total));
         for (size_t k = 0; k < r->n_features; k++)
             largest = fmax(largest, fabs(r->inner_scores[i * r->n_features + k]));
-        r->inner[i].error = asc_job_gradient_noise(j, largest);
     }
+    for (size_t i = 0; i < r->n_inner; i++) r->inner[i].error = asc_job_gradient_noise(j, largest);
 }

@@ -14,7 +14,8 @@ ASC_MUST_USE asc_status asc_inner_begin(asc_job *j, unsigned want);
 size_t asc_inner_row_at(const asc_job *j, unsigned want, asc_sweep_site site, int64_t layer, int64_t head);
 /* A sink's block, each prompt of it times `weight`, is added to the rows. */
 void asc_inner_add(asc_job *j, unsigned want, const asc_sweep_block *block, double weight);
-/* Errors: those of a gradient method for each row's largest number. */
+/* Errors: those of a gradient method for the table's largest number. A row's own would be too little: in
+ * front of a normalisation its parts cancel almost wholly. */
 void asc_inner_errors(asc_job *j);
 
 #endif

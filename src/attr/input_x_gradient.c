@@ -9,9 +9,8 @@ static asc_status run(asc_job *j) {
     if (j->inner != 0) return asc_prompt_sweeps(j, ASC_ROWS_PROMPT, NULL, 1);
     r->converged = true;
     if (j->req->per_token) return asc_job_matrix_gradient(j, NULL);
-    asc_status st = asc_job_gradient(j, "l2", NULL, r->scores);
-    double largest = 0.0;
-    for (size_t i = 0; i < r->n_prompt; i++) largest = fmax(largest, fabs(r->scores[i]));
+    double largest = 0.0; /* before parts of a sum cancel, as they do in front of a normalisation */
+    asc_status st = asc_job_gradient(j, "l2", NULL, r->scores, &largest);
     for (size_t i = 0; i < r->n_prompt; i++) r->score_errors[i] = asc_job_gradient_noise(j, largest);
     return st;
 }

@@ -223,7 +223,10 @@ ASC_MUST_USE asc_status asc_job_path(asc_job *j, const double *alphas, size_t n,
  * prompt's own, x [P - C,D], elsewhere. */
 asc_tensor *asc_job_path_start(asc_job *j, asc_tensor *x);
 /* Gradient and activation at the job's site for the plain prompt: per-token reductions. norm: "l2", "abs",
- * "signed"; any of the outputs may be NULL. */
-ASC_MUST_USE asc_status asc_job_gradient(asc_job *j, const char *norm, double *saliency, double *times_input);
+ * "signed"; saliency and times_input may be NULL. With times_input, *largest becomes what rounding is
+ * relative to, if above it: the largest of its numbers, or root of the sum of the squares that its parts
+ * have. */
+ASC_MUST_USE asc_status asc_job_gradient(asc_job *j, const char *norm, double *saliency, double *times_input,
+                                         double *largest);
 
 #endif

@@ -323,6 +323,8 @@ static void publish(sweeps *s) {
     means(s, s->sum, s->squares, r->scores, r->score_errors);
     publish_rows(s);
     asc_inner_errors(s->j);
+    for (size_t t = 0; r->n_inner > 0 && t < r->n_prompt; t++)
+        r->score_errors[t] = fmax(r->score_errors[t], r->inner[0].error); /* parts cancel there, too */
     r->converged = true;
 }
 

@@ -9,7 +9,7 @@ static asc_status run(asc_job *j) {
     const char *norm = j->req->norm != NULL ? j->req->norm : "l2";
     r->converged = true;
     if (j->req->per_token) return asc_job_matrix_gradient(j, norm);
-    asc_status st = asc_job_gradient(j, norm, r->scores, NULL);
+    asc_status st = asc_job_gradient(j, norm, r->scores, NULL, NULL);
     double largest = 0.0;
     for (size_t i = 0; i < r->n_prompt; i++) largest = fmax(largest, fabs(r->scores[i]));
     for (size_t i = 0; i < r->n_prompt; i++) r->score_errors[i] = asc_job_gradient_noise(j, largest);
