@@ -191,20 +191,42 @@ static bool may_answer(const asc_job *j, size_t i) {
     return q->prompt_types == NULL || j->encoder->prompt_types == NULL || j->encoder->prompt_types[i] == 1;
 }
 
-/* First and last token of the first place that reads so. */
-static asc_status find_answer(asc_job *j, asc_view want, int32_t out[2]) {
+/* Is the byte at i part of a word? Those beyond ASCII are. */
+static bool in_word(const asc_result *r, size_t i) {
+    const unsigned char c = i < r->prompt_len ? (unsigned char)r->prompt[i] : ' ';
+    return c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/* First and last token of what lies at bytes [at, end); false: no answer may lie there. */
+static bool answer_at(const asc_job *j, size_t at, size_t end, int32_t out[2]) {
     const asc_result *r = j->r;
-    for (size_t at = 0; want.len > 0 && at + want.len <= r->prompt_len; at++) {
-        if (memcmp(r->prompt + at, want.ptr, want.len) != 0) continue;
-        out[0] = -1;
-        for (size_t i = 0; i < r->n_prompt; i++) {
-            if (!may_answer(j, i) || r->token_end[i] <= at || r->token_start[i] >= at + want.len) continue;
-            if (out[0] < 0) out[0] = (int32_t)i;
-            out[1] = (int32_t)i;
-        }
-        if (out[0] >= 0) return ASC_OK;
+    out[0] = -1;
+    for (size_t i = 0; i < r->n_prompt; i++) {
+        if (!may_answer(j, i) || r->token_end[i] <= at || r->token_start[i] >= end) continue;
+        if (out[0] < 0) out[0] = (int32_t)i;
+        out[1] = (int32_t)i;
     }
-    asc_view cut = asc_view_cut(want, 60);
+    return out[0] >= 0;
+}
+
+/* The first place that reads so: one of whole words before one within a word. */
+static asc_status find_answer(asc_job *j, asc_view given, int32_t out[2]) {
+    const asc_result *r = j->r;
+    asc_view want = given;
+    while (want.len > 0 && want.ptr[0] == ' ') want = asc_view_make(want.ptr + 1, want.len - 1);
+    while (want.len > 0 && want.ptr[want.len - 1] == ' ') want.len--;
+    const size_t least =
+        j->req->second.ptr != NULL ? j->req->prompt.len : 0; /* not over the border of a pair */
+    for (int whole = 1; whole >= 0 && want.len > 0; whole--) {
+        for (size_t at = least; at + want.len <= r->prompt_len; at++) {
+            const size_t end = at + want.len;
+            if (memcmp(r->prompt + at, want.ptr, want.len) != 0) continue;
+            const bool cuts = (at > least && in_word(r, at - 1) && in_word(r, at)) ||
+                              (in_word(r, end - 1) && in_word(r, end));
+            if ((whole == 0 || !cuts) && answer_at(j, at, end, out)) return ASC_OK;
+        }
+    }
+    asc_view cut = asc_view_cut(given, 60);
     ASC_FAIL(j->ctx, ASC_NOT_FOUND, "the text has no answer \"" ASC_VIEW_FMT "\"", ASC_VIEW_ARG(cut));
     return asc_hint(j->ctx, "--target and --versus are words of the text (of a pair: of --second)");
 }

@@ -235,9 +235,33 @@ static void test_wrong_questions(void **state) {
     }
 }
 
+/* Which tokens are the answer that a target names: whole words before parts of one, blanks around them
+ * nothing. */
+static void test_named_answers(void **state) {
+    asc_ctx *ctx = *state;
+    static const struct {
+        const char *passage, *target, *answer;
+    } cases[] = {{"great rain sat at", "at", "at"}, /* not within great or sat */
+                 {"great rain", "at", "great"},     /* nothing else has it */
+                 {"old rain film", "rain ", "rain"},
+                 {"old rain film", "  old rain", "old rain"}};
+    asc_model *m = open_head(ctx, "bert-span");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        asc_result *r;
+        asc_request q = {.struct_size = sizeof q,
+                         .prompt = asc_view_of("who"),
+                         .second = asc_view_of(cases[i].passage),
+                         .target = asc_view_of(cases[i].target)};
+        if (asc_explain(m, &q, &r) != ASC_OK) fail_msg("%s", asc_error_message(ctx));
+        assert_string_equal(r->target, cases[i].answer);
+        asc_result_destroy(ctx, r);
+    }
+    asc_model_close(m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_likeliest),
-                                       cmocka_unit_test(test_methods),
-                                       cmocka_unit_test(test_wrong_questions)};
+                                       cmocka_unit_test(test_methods), cmocka_unit_test(test_wrong_questions),
+                                       cmocka_unit_test(test_named_answers)};
     return cmocka_run_group_tests(tests, encoder_setup, encoder_teardown);
 }
