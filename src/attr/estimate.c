@@ -203,7 +203,7 @@ asc_status asc_estimate_passes(asc_job *j, asc_pass_kind kind, size_t len, size_
     if (full > 0) st = count_batch(j, kind, len, way->batch, (double)full, way->keep_every);
     if (st == ASC_OK && rest > 0) st = count_batch(j, kind, len, rest, 1.0, way->keep_every);
     j->r->n_forward += n;
-    j->r->n_backward += backward ? n : 0;
+    j->r->n_backward += backward ? n * (kind == ASC_PASS_THROUGH ? 2 : 1) : 0; /* of the unit, too */
     return st;
 }
 
