@@ -87,6 +87,9 @@ int cli_explain_request(cli *c, cli_explain_args *j) {
                        .compat_captum = cli_has(c, OPT_COMPAT),
                        .dry_run = cli_has(c, OPT_DRY_RUN),
                        .want_sha256 = cli_has(c, OPT_JSON) || cli_has(c, OPT_HTML)};
+    if (cli_nth(c, OPT_SITE, 1) != NULL)
+        return cli_usage("--site is one inner value of a prompt; several are for nets (ONNX), and --layers "
+                         "for tables of many");
     if (cli_has(c, OPT_FEATURES)) q->features = (asc_features)asc_features_from_name(c->value[OPT_FEATURES]);
     const int method = q->method != NULL ? asc_method_find(q->method) : -1;
     const bool through = method >= 0 && asc_method_traits_at((size_t)method).needs_neuron;

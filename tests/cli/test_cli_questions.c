@@ -20,6 +20,8 @@ static void questions(void **state) {
         "$A explain $L --prompt 'The capital' --target ' of the' --per-token | grep -q 'each answer token'");
     program_expect(p, 2, "--span FIRST:END", "$A explain $L --prompt a --span 3:1");
     program_expect(p, 3, "no part that reads", "$A explain $L --prompt a --span nowhere");
+    program_expect(p, 2, "--site is one",
+                   "$A explain $L --prompt a --method conductance --site blocks.0.out --site blocks.1.out");
     program_expect(p, 3, "gradient of 0", "$A explain $L --prompt a --output kl --method saliency");
     program_expect(p, 3, "no pairs", "$A explain $L --prompt a --target ' b' --versus ' c' --per-token");
 }
