@@ -361,6 +361,11 @@ static void test_encoders(void **state) {
                    "$A shell $E/electra --quiet >o && $A explain $E/electra --ids 5,9,30,3 --features token "
                    "--label LABEL_0 --quiet "
                    "--json b.json && numbers a && numbers b && cmp a b && grep -q 'drove \"LABEL_0\"' o");
+    program_expect(p, 0, NULL,
+                   NUMBERS
+                   "W=$Z/../../encoders/heads/bert-words; T='a [MASK] film about rain'; printf ':target "
+                   "great\\n'\"$T\"'\\n:save c.json\\n' | $A shell $W --quiet >o && $A explain $W --text "
+                   "\"$T\" --target great --quiet --json d.json && numbers c && numbers d && cmp c d");
     program_expect(p, 1, "no classes", "E=$Z/../../encoders; echo 5,9 | $A shell $E/mpnet");
     program_expect(p, 1, "kind of model", "E=$Z/../../encoders; echo :chat on | $A shell $E/mpnet");
 }
