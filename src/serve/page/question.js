@@ -61,6 +61,10 @@ export function questionFrom(doc, form) {
   else if (r.prompt?.ids) q.ids = r.prompt.ids;
   else q.prompt = doc.prompt.text;
   if (doc.encoder) for (const k of ['second', 'label', 'similar_to']) if (doc.encoder[k]) q[k] = doc.encoder[k];
+  if (['word', 'span'].includes(doc.encoder?.answer)) { // classes have names, these are texts
+    q.target = doc.target.text;
+    if (doc.versus) q.versus = doc.versus.text;
+  }
   if (!doc.encoder && !q.neuron) q.target_ids = doc.target.ids;
   if (doc.versus && !doc.encoder) q.versus_ids = doc.versus.ids;
   return q;

@@ -46,7 +46,8 @@ export function titleOf(doc) {
   if (isNet(doc)) return 'What drove ' + plain(doc.target?.words || 'the output');
   if (doc.encoder?.similar_to) return 'What drove the similarity with \u201c' + plain(nameShort(doc.encoder.similar_to)) + '\u201d';
   const rest = doc.versus ? ' rather than ' + quoted(doc.versus) : '';
-  return 'What drove ' + (doc.encoder ? 'the class ' : '') + quoted(doc.target) + rest;
+  const isClass = doc.encoder && (doc.encoder.answer ?? 'class') === 'class' && !doc.neuron;
+  return 'What drove ' + (isClass ? 'the class ' : '') + quoted(doc.target) + rest;
 }
 
 // The panel of a text: prompt with colours. `onPart(i)`: somebody picked feature i.
