@@ -75,7 +75,7 @@ static double deadline(const server *s, const conn *c) {
     return c->since + (crowded && CROWDED_SECONDS < patience ? CROWDED_SECONDS : 2 * patience);
 }
 
-static bool has_left(int fd) {
+bool conn_has_left(int fd) {
     struct pollfd p = {.fd = fd, .events = POLLRDHUP};
     return fd >= 0 && poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
@@ -102,7 +102,7 @@ static bool reads_too_slowly(const server *s, conn *c, double now) {
 
 static void look_at(server *s, conn *c, double now) {
     job *j = c->x != NULL ? c->x->job : NULL;
-    if (j != NULL && j->state != JOB_ENDED && j->stop == STOP_NONE && has_left(c->fd)) {
+    if (j != NULL && j->state != JOB_ENDED && j->stop == STOP_NONE && conn_has_left(c->fd)) {
         job_stop_now(j, STOP_GONE);
         return;
     }

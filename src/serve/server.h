@@ -53,6 +53,8 @@ typedef struct conn {
 void conn_notify(void *cls, struct MHD_Connection *c, void **slot, enum MHD_ConnectionNotificationCode code);
 /* The thread that notices clients that are gone or too slow, and jobs that take too long. */
 void *conn_watch(void *cls);
+/* Whether the other side will send nothing more: it is gone, or has closed its sending side. */
+bool conn_has_left(int fd);
 
 /* ---- exchange.c ---- */
 
