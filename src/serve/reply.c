@@ -67,8 +67,8 @@ void reply_headers(struct MHD_Response *r, const exchange *x, const header *own)
     if (header_get(own, "Content-Security-Policy") == NULL)
         MHD_add_response_header(r, "Content-Security-Policy", page ? CSP_PAGE : CSP_NOTHING);
     MHD_add_response_header(r, "X-Request-Id", x->id);
-    /* The library sees the end of a half-closed client's requests only if it comes after the reply; else such a
-     * connection would wait for its time to run out. */
+    /* The library sees the end of a half-closed client's requests only if it comes after the reply; else such
+     * a connection would wait for its time to run out. */
     if (x->close || (x->c != NULL && conn_has_left(x->c->fd)))
         MHD_add_response_header(r, "Connection", "close");
     for (; own != NULL; own = own->next) MHD_add_response_header(r, own->name, own->value);
