@@ -11,6 +11,7 @@
  * Infinities, NaN and overflow: pieces would turn infinity times 1 into NaN (infinity times the 0 of a
  * piece). A result that is not finite is therefore computed again in f32, in chains of 192 fused
  * multiply-adds. */
+#include "bf16_deal.h"
 #include "bf16_job.h"
 #include "expand.h"
 #include "gemm_fill.h"
@@ -271,10 +272,8 @@ static void columns(const asc_bf16_job *job, int64_t m0, int64_t m1, int64_t n0,
 
 /* Rows [job->m0, m1): cut into pieces, then multiplied. */
 static void some_rows(asc_bf16_job *job, int64_t m1, const asc_kargs *args) {
-    const int64_t groups = (m1 - job->m0 + 15) / 16, units = (job->g.n + ASC_BF16_UNIT - 1) / ASC_BF16_UNIT;
-    const int64_t threads = args->n_threads, across = units < threads ? units : threads,
-                  down = threads / across;
-    const int64_t halves = (m1 - job->m0 + ASC_BF16_SIDE - 1) / ASC_BF16_SIDE;
+    const int64_t groups = (m1 - job->m0 + 15) / 16;
+    const asc_bf16_deal d = asc_bf16_deal_of(job->m0, m1, job->g.n, ASC_BF16_UNIT, args->n_threads);
 #pragma omp parallel num_threads(args->n_threads)
     {
         if (!args->left_ready) {
@@ -283,15 +282,11 @@ static void some_rows(asc_bf16_job *job, int64_t m1, const asc_kargs *args) {
                 pack_rows(job, job->m0 + 16 * i, job->left + i * job->blocks * job->pieces * ASC_BF16_TILE);
         }
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < across * down; i++) {
+        for (int64_t i = 0; i < d.across * d.down; i++) {
             const asc_bf16_scratch s = asc_bf16_scratch_of(job, args->scratch, i);
-            const int64_t c = i % across, r = i / across;
-            const int64_t n0 = units * c / across * ASC_BF16_UNIT,
-                          n1 = units * (c + 1) / across * ASC_BF16_UNIT;
-            const int64_t from = job->m0 + halves * r / down * ASC_BF16_SIDE;
-            const int64_t to = job->m0 + halves * (r + 1) / down * ASC_BF16_SIDE;
+            const asc_bf16_part part = asc_bf16_part_of(&d, i);
             OPS.begin();
-            columns(job, from, to < m1 ? to : m1, n0, n1 < job->g.n ? n1 : job->g.n, (int)i, &s);
+            columns(job, part.m0, part.m1, part.n0, part.n1, (int)i, &s);
             OPS.end();
         }
     }

@@ -1,12 +1,12 @@
 /* bf16_job.c - see bf16_job.h. */
 #include "bf16_job.h"
 #include "expand.h"
+#include "kutil.h"
 #include "matmul_shape.h"
 
 enum {
     PANEL_BYTES = 1 << 20, /* half of an L2 cache of 2 MB */
-    DEPTH = 768,           /* values of k in a panel at most; whole blocks of every format */
-    HIGHEST_K = 64
+    DEPTH = 768            /* values of k in a panel at most; whole blocks of every format */
 };
 
 /* With tiles, six products are faster than f32 products and round less where sums have 64 terms or more
@@ -15,7 +15,7 @@ static bool scheme_of(const asc_call *c, asc_isa isa, int64_t k, asc_bf16_scheme
     switch (c->level) {
     case ASC_PRECISION_HIGHEST:
         *out = ASC_BF16_6;
-        return isa == ASC_ISA_AMX && k >= HIGHEST_K;
+        return isa == ASC_ISA_AMX && k >= ASC_BF16_HIGHEST_K;
     case ASC_PRECISION_BF16X6:
         *out = ASC_BF16_6;
         return true;
@@ -31,8 +31,6 @@ static bool scheme_of(const asc_call *c, asc_isa isa, int64_t k, asc_bf16_scheme
     }
 }
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-
 void asc_bf16_job_init(asc_bf16_job *job, const asc_call *c, asc_isa isa) {
     static const int64_t links[ASC_N_BF16_SCHEMES] = {12, 24, 24};
     asc_matmul_shape s;
@@ -44,8 +42,8 @@ void asc_bf16_job_init(asc_bf16_job *job, const asc_call *c, asc_isa isa) {
     job->blocks = (s.k + ASC_BF16_K - 1) / ASC_BF16_K;
     job->int8 = c->level == ASC_PRECISION_INT8;
     job->link = job->int8 ? ASC_BF16_LINK8 : links[job->scheme];
-    job->g.depth = min64(s.k, DEPTH);
-    const int64_t column = (min64(job->blocks, DEPTH / ASC_BF16_K) + 1) * ASC_BF16_K * job->pieces * 2;
+    job->g.depth = asc_kmin(s.k, DEPTH);
+    const int64_t column = (asc_kmin(job->blocks, DEPTH / ASC_BF16_K) + 1) * ASC_BF16_K * job->pieces * 2;
     const int64_t units = PANEL_BYTES / (ASC_BF16_UNIT * column);
     job->g.width = ASC_BF16_UNIT * (units < 1 ? 1 : units);
 }
@@ -85,7 +83,7 @@ static size_t thread_bytes(const asc_bf16_job *j) {
 
 /* Of the rows in pieces and their scales; false when that is more than a size can be. */
 static bool left_bytes(const asc_bf16_job *j, size_t *out) {
-    const int64_t rows = (min64(j->g.m, ASC_BF16_ROWS) + 15) / 16 * 16;
+    const int64_t rows = (asc_kmin(j->g.m, ASC_BF16_ROWS) + 15) / 16 * 16;
     const size_t scales = (size_t)(j->int8 ? rows * asc_bf16_links(j) : 0) * sizeof(float);
     return asc_mul_size((size_t)(rows * j->pieces) * 2 * ASC_BF16_K, (size_t)j->blocks, out) &&
            asc_add_size(*out, (scales + 63) & ~(size_t)63, out);
@@ -107,7 +105,7 @@ int asc_bf16_left_form(const asc_call *c, asc_isa isa) {
 }
 
 void asc_bf16_job_place(asc_bf16_job *job, void *scratch) {
-    const int64_t rows = (min64(job->g.m, ASC_BF16_ROWS) + 15) / 16 * 16;
+    const int64_t rows = (asc_kmin(job->g.m, ASC_BF16_ROWS) + 15) / 16 * 16;
     job->left = scratch;
     job->row_scale = (float *)(void *)(job->left + rows * job->blocks * job->pieces * ASC_BF16_K);
 }

@@ -7,6 +7,7 @@
  * are a function of that row alone.
  *
  * Infinities, NaN, overflow and what is tiny are computed again in f32 (bf16_repair.inl). */
+#include "bf16_deal.h"
 #include "stored_job.h"
 #include <immintrin.h>
 #include <string.h>
@@ -101,11 +102,8 @@ static void cut_rows(const asc_stored_job *job, int64_t group) {
 
 /* Rows [job->m0, m1): cut into pieces, then multiplied. */
 static void some_rows(asc_stored_job *job, int64_t m1, const asc_kargs *args) {
-    const int64_t groups = (m1 - job->m0 + 15) / 16,
-                  units = (job->g.n + ASC_STORED_UNIT - 1) / ASC_STORED_UNIT;
-    const int64_t threads = args->n_threads, across = units < threads ? units : threads,
-                  down = across > 0 ? threads / across : 0;
-    const int64_t halves = (m1 - job->m0 + ASC_BF16_SIDE - 1) / ASC_BF16_SIDE;
+    const int64_t groups = (m1 - job->m0 + 15) / 16;
+    const asc_bf16_deal d = asc_bf16_deal_of(job->m0, m1, job->g.n, ASC_STORED_UNIT, args->n_threads);
 #pragma omp parallel num_threads(args->n_threads)
     {
         asc_bf16_amx.begin();
@@ -114,14 +112,10 @@ static void some_rows(asc_stored_job *job, int64_t m1, const asc_kargs *args) {
             for (int64_t i = 0; i < groups; i++) cut_rows(job, i);
         }
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < across * down; i++) {
+        for (int64_t i = 0; i < d.across * d.down; i++) {
             const asc_stored_scratch s = asc_stored_scratch_of(job, args->scratch, i);
-            const int64_t c = i % across, r = i / across;
-            const int64_t n0 = units * c / across * ASC_STORED_UNIT,
-                          n1 = units * (c + 1) / across * ASC_STORED_UNIT;
-            const int64_t from = job->m0 + halves * r / down * ASC_BF16_SIDE;
-            const int64_t to = job->m0 + halves * (r + 1) / down * ASC_BF16_SIDE;
-            columns(job, from, to < m1 ? to : m1, n0, n1 < job->g.n ? n1 : job->g.n, (int)i, &s);
+            const asc_bf16_part part = asc_bf16_part_of(&d, i);
+            columns(job, part.m0, part.m1, part.n0, part.n1, (int)i, &s);
         }
         asc_bf16_amx.end();
     }
@@ -135,8 +129,8 @@ static void run(const asc_kargs *args) {
     job.g.y = args->out;
     job.post = args->post;
     asc_stored_job_place(&job, args->scratch);
-    for (; job.m0 < job.g.m; job.m0 += ASC_STORED_ROWS)
-        some_rows(&job, job.g.m < job.m0 + ASC_STORED_ROWS ? job.g.m : job.m0 + ASC_STORED_ROWS, args);
+    for (; job.m0 < job.g.m; job.m0 += ASC_BF16_ROWS)
+        some_rows(&job, job.g.m < job.m0 + ASC_BF16_ROWS ? job.g.m : job.m0 + ASC_BF16_ROWS, args);
 }
 
 const asc_kernel asc_kernel_matmul_stored_amx = {.name = "matmul_stored_amx",

@@ -1,25 +1,27 @@
 /* stored_job.c - see stored_job.h. */
 #include "stored_job.h"
 #include "expand.h"
+#include "kutil.h"
 #include "matmul_shape.h"
 
 enum { PANEL_BYTES = 1 << 20 /* half of an L2 cache of 2 MB */, PIECES = 3 };
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-
 bool asc_stored_type(asc_dtype t, bool *has_min) {
-    *has_min = t != ASC_DTYPE_Q4_0 && t != ASC_DTYPE_Q5_0 && t != ASC_DTYPE_Q8_0 && t != ASC_DTYPE_IQ4_NL;
     switch (t) {
     case ASC_DTYPE_Q4_0:
-    case ASC_DTYPE_Q4_1:
     case ASC_DTYPE_Q5_0:
-    case ASC_DTYPE_Q5_1:
     case ASC_DTYPE_Q8_0:
     case ASC_DTYPE_IQ4_NL:
+        *has_min = false;
+        return true;
+    case ASC_DTYPE_Q4_1:
+    case ASC_DTYPE_Q5_1:
     case ASC_DTYPE_Q4_K:
     case ASC_DTYPE_Q5_K:
+        *has_min = true;
         return true;
     default:
+        *has_min = false;
         return false;
     }
 }
@@ -29,8 +31,8 @@ bool asc_stored_fits(const asc_call *c) {
     bool has_min;
     if (c->level != ASC_PRECISION_HIGHEST || !asc_stored_type(c->in_dtype[1], &has_min)) return false;
     asc_matmul_shape_of(c, &s);
-    return s.tb && !s.ta && s.batch == 1 && (s.m >= ASC_STORED_MIN_ROWS || c->many_rows) &&
-           s.k >= ASC_STORED_MIN_K && s.k % asc_dtype_of(c->in_dtype[1])->block_elems == 0 &&
+    return s.tb && !s.ta && s.batch == 1 && (s.m >= ASC_BF16_MIN_ROWS || c->many_rows) &&
+           s.k >= ASC_BF16_HIGHEST_K && s.k % asc_dtype_of(c->in_dtype[1])->block_elems == 0 &&
            s.k < INT32_MAX / 16;
 }
 
@@ -46,7 +48,7 @@ void asc_stored_job_init(asc_stored_job *job, const asc_call *c) {
     job->sum_tiles = has_min ? (job->blocks + ASC_BF16_K - 1) / ASC_BF16_K : 0;
     const int64_t units = PANEL_BYTES / (ASC_STORED_UNIT * 2 * s.k);
     job->g.width = ASC_STORED_UNIT * (units < 1 ? 1 : units);
-    job->g.width = min64(job->g.width, (s.n + ASC_STORED_UNIT - 1) / ASC_STORED_UNIT * ASC_STORED_UNIT);
+    job->g.width = asc_kmin(job->g.width, (s.n + ASC_STORED_UNIT - 1) / ASC_STORED_UNIT * ASC_STORED_UNIT);
 }
 
 /* Bytes, whole cache lines. */
@@ -75,7 +77,7 @@ static size_t thread_bytes(const asc_stored_job *j) {
            2 * BLOCK_BYTES + column_bytes(j);
 }
 
-static int64_t groups_of(const asc_stored_job *j) { return (min64(j->g.m, ASC_STORED_ROWS) + 15) / 16; }
+static int64_t groups_of(const asc_stored_job *j) { return (asc_kmin(j->g.m, ASC_BF16_ROWS) + 15) / 16; }
 
 /* Of the rows' pieces and their sums; false when that is more than a size can be. */
 static bool left_bytes(const asc_stored_job *j, size_t *out) {
@@ -94,7 +96,7 @@ size_t asc_stored_bytes(const asc_call *c, int n_threads) {
 int asc_stored_left_form(const asc_call *c) {
     asc_stored_job j;
     asc_stored_job_init(&j, c);
-    return j.g.m > ASC_STORED_ROWS ? 0 : j.sum_tiles > 0 ? ASC_STORED_FORM_SUMS : PIECES;
+    return j.g.m > ASC_BF16_ROWS ? 0 : j.sum_tiles > 0 ? ASC_STORED_FORM_SUMS : PIECES;
 }
 
 void asc_stored_job_place(asc_stored_job *job, void *scratch) {

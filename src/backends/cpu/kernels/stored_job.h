@@ -8,15 +8,10 @@
 #ifndef ASC_STORED_JOB_H
 #define ASC_STORED_JOB_H
 
-#include "bf16.h"
-#include "gemm_fill.h"
-#include "kernel.h"
+#include "bf16_job.h"
 
 enum {
-    ASC_STORED_UNIT = 32,   /* columns are dealt to threads by this */
-    ASC_STORED_ROWS = 1024, /* of a that are in pieces at a time */
-    ASC_STORED_MIN_ROWS = 9,
-    ASC_STORED_MIN_K = 64,
+    ASC_STORED_UNIT = 32,     /* columns are dealt to threads by this */
     ASC_STORED_FORM_SUMS = 4, /* left_form of pieces with sums; see ASC_BF16_FORM8 */
     ASC_STORED_LINK = 3       /* blocks of k that 32 rows are multiplied with at a time, at most */
 };
