@@ -137,27 +137,11 @@ static bool cuts(const asc_job *j) {
 
 /* Steps of half as many points are off by four times as much, so the difference is thrice the error. */
 static asc_status publish(const token_flow *w) {
-    asc_job *j = w->j;
-    asc_result *r = j->r;
-    const bool known = w->mean_slope && r->steps % 2 == 0;
-    const double tolerance = j->req->tolerance > 0.0 ? j->req->tolerance : 0.02;
-    double largest = 0.0, error = 0.0;
-    for (size_t t = 0; t < r->n_prompt; t++) largest = fmax(largest, fabs(w->all.sum[t]));
-    for (size_t t = 0; t < r->n_prompt; t++) {
-        r->scores[t] = w->all.sum[t];
-        r->score_errors[t] =
-            known ? fabs(w->all.sum[t] - w->half.sum[t]) + asc_job_gradient_noise(j, largest) : NAN;
-        error = fmax(error, r->score_errors[t]);
-    }
-    j->partial = !cuts(j);
-    r->converged = known && error <= tolerance * largest;
-    if (!known)
-        return asc_job_warn(j, "the error of each score is unknown: an even number of --steps without --rule "
-                               "gives one");
-    return r->converged
-               ? ASC_OK
-               : asc_job_warn(j, "not converged: errors up to %.3g of largest score %.3g; more --steps",
-                              error, largest);
+    w->j->partial = !cuts(w->j);
+    return asc_site_publish(
+        w->j, w->all.sum, w->mean_slope && w->j->r->steps % 2 == 0 ? w->half.sum : NULL,
+        "the error of each score is unknown: an even number of --steps without --rule gives "
+        "one");
 }
 
 static asc_status run(asc_job *j) {

@@ -115,25 +115,25 @@ static asc_status integral(asc_job *j, asc_rule rule, size_t n, double *sum) {
     asc_ctx *ctx = j->ctx;
     const size_t p = j->r->n_prompt;
     size_t cells;
-    asc_status st = asc_rule_check_steps(ctx, rule, n);
+    double *nodes, *g;
+    const double *weights;
+    asc_status st = asc_rule_nodes_make(ctx, rule, n, &nodes, &weights);
     if (st != ASC_OK) return st;
-    double *x = asc_calloc(ctx, ASC_MEM_GENERAL, 2 * n, sizeof *x);
-    double *g = asc_mul_size(n, p, &cells) ? asc_calloc(ctx, ASC_MEM_GENERAL, cells, sizeof *g) : NULL;
-    if (x == NULL || g == NULL) {
+    g = asc_mul_size(n, p, &cells) ? asc_calloc(ctx, ASC_MEM_GENERAL, cells, sizeof *g) : NULL;
+    if (g == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }
-    ASC_TRY(asc_rule_nodes(ctx, rule, n, x, x + n));
-    ASC_TRY(asc_site_through(j, x, n, g));
+    ASC_TRY(asc_site_through(j, nodes, n, g));
     /* Captum's trapezoid divides by n instead of n - 1, so its weights add up to (n - 1) / n. */
     const bool less = j->req->compat_captum && rule == ASC_RULE_RIEMANN_TRAPEZOID;
     const double factor = less ? ((double)n - 1.0) / (double)n : 1.0;
     for (size_t t = 0; t < p; t++) {
         sum[t] = 0.0;
-        for (size_t i = 0; i < n; i++) sum[t] += factor * x[n + i] * g[i * p + t];
+        for (size_t i = 0; i < n; i++) sum[t] += factor * weights[i] * g[i * p + t];
     }
 done:
-    asc_free(ctx, x);
+    asc_free(ctx, nodes);
     asc_free(ctx, g);
     return st;
 }
@@ -145,24 +145,15 @@ static asc_status run(asc_job *j) {
     asc_result *r = j->r;
     const asc_rule rule = (asc_rule)asc_rule_from_name(r->rule);
     const bool known = j->req->rule == NULL && !j->req->compat_captum && r->steps > 1;
-    double f[2] = {0.0, 0.0}, largest = 0.0, error = 0.0;
+    double f[2] = {0.0, 0.0};
     asc_status st;
     ASC_TRY(asc_job_path(j, at, 2, f, NULL));
     r->baseline_value = f[0];
     r->value = f[1];
     ASC_TRY(integral(j, rule, r->steps, r->scores));
     if (known) ASC_TRY(integral(j, rule, r->steps / 2, r->score_errors));
-    for (size_t t = 0; t < r->n_prompt; t++) largest = fmax(largest, fabs(r->scores[t]));
-    for (size_t t = 0; t < r->n_prompt; t++) {
-        r->score_errors[t] =
-            known ? fabs(r->scores[t] - r->score_errors[t]) + asc_job_gradient_noise(j, largest) : NAN;
-        error = fmax(error, r->score_errors[t]);
-    }
-    r->converged = known && error <= (j->req->tolerance > 0.0 ? j->req->tolerance : 0.02) * largest;
-    if (!known) return asc_job_warn(j, "the error of each score is unknown with a rule that is named");
-    if (!r->converged)
-        return asc_job_warn(j, "not converged: errors up to %.3g of largest score %.3g; more --steps", error,
-                            largest);
+    st = asc_site_publish(j, r->scores, known ? r->score_errors : NULL,
+                          "the error of each score is unknown with a rule that is named");
 done:
     return st;
 }

@@ -274,3 +274,21 @@ asc_status asc_site_flow(asc_job *j, const double *alphas, size_t n, asc_flow_si
     asc_free(ctx, s.g);
     return st;
 }
+
+asc_status asc_site_publish(asc_job *j, const double *scores, const double *coarser, const char *unknown) {
+    asc_result *r = j->r;
+    const double tolerance = j->req->tolerance > 0.0 ? j->req->tolerance : 0.02;
+    double largest = 0.0, error = 0.0;
+    for (size_t t = 0; t < r->n_prompt; t++) largest = fmax(largest, fabs(scores[t]));
+    for (size_t t = 0; t < r->n_prompt; t++) {
+        r->scores[t] = scores[t];
+        r->score_errors[t] =
+            coarser != NULL ? fabs(scores[t] - coarser[t]) + asc_job_gradient_noise(j, largest) : NAN;
+        error = fmax(error, r->score_errors[t]);
+    }
+    r->converged = coarser != NULL && error <= tolerance * largest;
+    if (coarser == NULL) return asc_job_warn(j, "%s", unknown);
+    if (r->converged) return ASC_OK;
+    return asc_job_warn(j, "not converged: errors up to %.3g of largest score %.3g; more --steps", error,
+                        largest);
+}

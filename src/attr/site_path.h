@@ -26,6 +26,11 @@ ASC_MUST_USE asc_status asc_site_through(asc_job *j, const double *alphas, size_
 typedef asc_status (*asc_flow_sink)(void *self, size_t point, const double *y, const double *g);
 ASC_MUST_USE asc_status asc_site_flow(asc_job *j, const double *alphas, size_t n, asc_flow_sink sink,
                                       void *self);
+/* Scores [P] of a rule over points and their errors, of which the same by half as many points, coarser[P],
+ * tells; NULL: they are unknown, and the warning `unknown` says why. Either may be the result's own arrays.
+ */
+ASC_MUST_USE asc_status asc_site_publish(asc_job *j, const double *scores, const double *coarser,
+                                         const char *unknown);
 /* Columns of the job's site. */
 size_t asc_job_site_width(const asc_job *j);
 
