@@ -5,6 +5,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Generic, Mapping, TypeVar
 
 from . import _ascribe
+from ._nearest import like_these
 from ._progress import Progress, watched
 from ._question import Question
 from ._results import Comparison, Price, Result
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from typing import Self
+
 
 R = TypeVar("R", bound=Result)
 
@@ -74,9 +76,10 @@ class Loaded(Generic[R]):
         out: list[str] = []
         for w in [wanted] if isinstance(wanted, str) else wanted:
             found = [s for s in self.sites() if fnmatchcase(s, w)] if "*" in w or "?" in w else [w]
-            if not found:
+            if not found or self.kind != "net" and found[0] not in self.sites():  # a net's outputs can be read as well
                 from ._errors import NotFound
-                raise NotFound(f"no site is like {w!r}", "model.sites() lists them")
+                raise NotFound(f"the model has no site {w!r}" if found else f"no site is like {w!r}",
+                               like_these(w, self.sites(), "model.sites() lists them"))
             out += [s for s in found if s not in out]
         return out
 
@@ -99,6 +102,10 @@ class Loaded(Generic[R]):
     @property
     def closed(self) -> bool:
         return self._subject.closed
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"cannot pickle or copy {self!r}: it is open in this process. Send its path and load() it in the "
+                        "other process (multiprocessing: in the initializer of the pool); results can be pickled")
 
     def close(self) -> None:
         self._subject.close()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Sequence, Union, ove
 from . import _ascribe
 from ._errors import InvalidArgument
 from ._models import Encoder, Model, Net
+from ._nearest import named_keywords
 from ._question import KINDS
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def load(path: Path, *, device: str = ..., threads: int = ..., precision: str | 
     ...
 
 
+@named_keywords
 def load(path: Path, *, device: str = "cpu", threads: int = 0, precision: str | None = None,
          mode: str | None = None, weights: str = "auto", adapters: Adapter | Sequence[Adapter] | None = None, seed: int = 0,
          isa: str | None = None, kind: str | None = None) -> Any:

@@ -8,6 +8,7 @@ from ._base import Loaded
 from ._errors import FailedPrecondition, InvalidArgument
 from ._net import Net, Port
 from ._patch import Patched
+from ._nearest import named_keywords
 from ._progress import Progress, watched
 from ._question import Question, is_array
 from ._results import Comparison, Price, PromptResult, view
@@ -78,17 +79,20 @@ class _Text(Loaded[PromptResult]):
         q.put_all(keys)
         return q
 
+    @named_keywords
     def tokenize(self, text: Text, *, special: bool = False, bos: bool = True, continues: bool = False) -> list[int]:
         """Token ids. special: "<|im_end|>" in the text is that token; bos: the begin and end tokens that the model
         expects are put around; continues: the text goes on where another ended, as targets do."""
         return self._subject.tokenize(text, special, bos and not continues, continues)[0]
 
+    @named_keywords
     def tokens(self, text: Text, *, special: bool = False, bos: bool = True) -> list[Token]:
         """The same with the text of each and its place, in bytes."""
         data = text.encode("utf-8") if isinstance(text, str) else text
         ids, starts, ends = self._subject.tokenize(data, special, bos)
         return [Token(i, data[a:b].decode("utf-8", "replace"), a, b) for i, a, b in zip(ids, starts, ends)]
 
+    @named_keywords
     def detokenize(self, ids: Sequence[int], *, special: bool = True) -> str:
         """The text of token ids; special=False leaves control tokens out."""
         return self._subject.detokenize(ids, special).decode("utf-8", "replace")
@@ -110,6 +114,7 @@ class _Text(Loaded[PromptResult]):
         values, out = self._subject.run_model(ids, types, read, patches, head, len(ids) if rows < 0 else rows)
         return [view(v) for v in values], view(out) if out is not None else None
 
+    @named_keywords
     def activations(self, prompt: Prompt, sites: str | Sequence[str]) -> dict[str, Floats]:
         """Inner values at sites (names, or patterns as "blocks.*.out"): arrays [tokens, width]."""
         names = self._sites_like(sites)
@@ -158,12 +163,14 @@ class Model(_Text):
         """explain() by several methods (names, or dicts of keys)."""
         return self._compare(methods, self._about(prompt, target, keys), progress)
 
+    @named_keywords
     def logits(self, prompt: Prompt, *, rows: int = 1) -> Floats:
         """Logits after each of the last `rows` tokens (-1 = all): [rows, vocabulary]."""
         if rows == 0 or rows < -1:
             raise InvalidArgument(f"rows is {rows}", "it counts from 1; -1 means every token")
         return self._run(prompt, [], "logits", rows)[1]  # type: ignore[no-any-return]
 
+    @named_keywords
     def logprobs(self, text: Prompt, *, top: int = 0) -> list[TokenLogprob]:
         """How probable the model holds each token of a text."""
         out: list[TokenLogprob] = []
@@ -191,6 +198,7 @@ class Model(_Text):
                  bias: Mapping[int, float] | None = ...) -> Iterator[str]:
         ...
 
+    @named_keywords
     def generate(self, prompt: Prompt, max_tokens: int = 64, temperature: float = 0.0, *, stream: bool = False,
                  top_k: int = 0, top_p: float = 0.0, min_p: float = 0.0, seed: int = 0,
                  stop: str | Sequence[str] | None = None, ignore_eos: bool = False, repetition_penalty: float = 0.0,
@@ -230,6 +238,7 @@ class Encoder(_Text):
             return self._pair(*prompt)
         return self._pair(prompt, None)
 
+    @named_keywords
     def tokenize(self, text: Text, *, special: bool = False, bos: bool = True, continues: bool = False) -> list[int]:
         """Token ids; bos: with the special tokens around the text."""
         if bos and not continues:
@@ -259,11 +268,13 @@ class Encoder(_Text):
         """explain() by several methods (names, or dicts of keys)."""
         return self._compare(methods, self._about(text, second, keys), progress)
 
+    @named_keywords
     def classify(self, text: Prompt | tuple[Text, Text]) -> Floats:
         """Scores (logits) of the classes, in the order of classes(): [classes], of token classifiers [tokens,
         classes]. A pair of texts is read together."""
         return self._run(text, [], "classes")[1]  # type: ignore[no-any-return]
 
+    @named_keywords
     def embed(self, text: Prompt | tuple[Text, Text] | Sequence[Prompt | tuple[Text, Text]], *,
               progress: Progress = None) -> Floats:
         """The text's embedding, of length 1: [width]. Of a list of texts (or pairs, or lists of ids) [texts, width]:

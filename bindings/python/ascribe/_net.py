@@ -7,6 +7,7 @@ from . import _ascribe
 from ._base import Loaded
 from ._errors import FailedPrecondition, InvalidArgument
 from ._patch import PatchedNet
+from ._nearest import named_keywords
 from ._progress import Progress
 from ._question import Question, is_array
 from ._results import Comparison, NetResult, Price, view
@@ -98,6 +99,7 @@ class Net(Loaded[NetResult]):
         """explain() by several methods (names, or dicts of keys)."""
         return self._compare(methods, self._about(input, keys), progress)
 
+    @named_keywords
     def run(self, input: Any, names: Sequence[str] | None = None) -> dict[str, NDArray[np.generic]]:
         """Outputs by name; with names, these outputs or inner values."""
         given = self._inputs(input)
@@ -110,6 +112,7 @@ class Net(Loaded[NetResult]):
         out = self._subject.run_net(given, wanted, patches)
         return dict(zip(wanted or [p.name for p in self.outputs], (view(a) for a in out)))
 
+    @named_keywords
     def activations(self, input: Any, sites: str | Sequence[str]) -> dict[str, NDArray[np.generic]]:
         """Inner values at sites (names, or patterns with * and ?)."""
         return self.run(input, self._sites_like(sites))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from . import _ascribe
 from ._errors import InvalidArgument
+from ._nearest import like_these
 from ._question import is_array
 from ._results import view
 
@@ -46,7 +47,7 @@ def _in_order(model: Loaded[Any], values: Mapping[str, Any]) -> dict[str, Any]:
     for site in values:
         if site not in order:
             from ._errors import NotFound
-            raise NotFound(f"the model has no site {site!r}", "model.sites() lists them")
+            raise NotFound(f"the model has no site {site!r}", like_these(site, list(order), "model.sites() lists them"))
     return dict(sorted(values.items(), key=lambda kv: order[kv[0]]))
 
 

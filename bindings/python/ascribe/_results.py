@@ -45,9 +45,16 @@ class InnerRow(NamedTuple):
 
     name: str
     layer: int
-    head: int
-    total: float
-    error: float
+    head: int  #: -1: not one
+    total: float  #: of all tokens
+    error: float  #: of each number of the row
+
+
+class Evaluations(NamedTuple):
+    """Evaluations of single prompts, or rows of a net."""
+
+    forward: int
+    backward: int
 
 
 def view(a: _ascribe.Array) -> Any:
@@ -62,6 +69,18 @@ class Result:
     def __init__(self, answer: _ascribe.Answer) -> None:
         self._answer = answer
         self._facts: dict[str, Any] | None = None
+
+    def __reduce__(self) -> Any:
+        """Pickles hold copies of everything that the result says, and need no model where they are read."""
+        from ._kept_answer import restored, state_of
+        return restored, (type(self), state_of(self._answer))
+
+    def __copy__(self) -> Any:
+        return type(self)(self._answer)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        """Results do not change: a copy lends from the same memory."""
+        return type(self)(self._answer)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -102,6 +121,31 @@ class Result:
     def error_bound(self) -> float:
         """The largest error of a score; NaN = not known."""
         return float(self.facts["error_bound"])
+
+    @property
+    def evaluations(self) -> Evaluations:
+        """How often the model was run."""
+        return Evaluations(self.facts["n_forward"], self.facts["n_backward"])
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of the explanation."""
+        return float(self.facts["seconds"])
+
+    @property
+    def flops(self) -> float:
+        """Floating-point operations, by the ops' own cost."""
+        return float(self.facts["flops"])
+
+    @property
+    def peak_bytes(self) -> int:
+        """Most bytes that the library held at a time."""
+        return int(self.facts["peak_bytes"])
+
+    @property
+    def predicted_peak_bytes(self) -> int:
+        """The peak as planned before running."""
+        return int(self.facts["predicted_peak_bytes"])
 
     @property
     def price(self) -> Price:
@@ -203,13 +247,28 @@ class PromptResult(Result):
         return self._array("matrix_errors")  # type: ignore[no-any-return]
 
     @property
+    def token_values(self) -> Floats | None:
+        """With per_token=True: log-probability (or probability, logit) of each explained target token."""
+        return self._array("token_values")  # type: ignore[no-any-return]
+
+    @property
     def inner(self) -> list[InnerRow]:
         """With layers=...: the sites that `inner_scores` has rows of."""
         return [InnerRow(*t) for t in self.facts["inner"]]
 
     @property
     def inner_scores(self) -> Floats | None:
+        """[sites of `inner`, features]"""
         return self._array("inner_scores")  # type: ignore[no-any-return]
+
+    @property
+    def inner_shares(self) -> Floats | None:
+        """Each site's total as a share of value - baseline_value; None without layers or a baseline."""
+        import numpy
+        change = self.value - (self.value if self.baseline_value is None else self.baseline_value)
+        if not self.inner or not abs(change) > 0:
+            return None
+        return numpy.array([row.total / change for row in self.inner])
 
     @property
     def arrays(self) -> list[_ascribe.Array]:
@@ -223,20 +282,120 @@ class PromptResult(Result):
         return float(self.facts["value"])
 
     @property
-    def baseline_value(self) -> float:
-        return float(self.facts["baseline_value"])
+    def baseline_value(self) -> float | None:
+        """The same at the baseline; None: the method has none."""
+        return float(self.facts["baseline_value"]) if self.baseline != "none" else None
 
     @property
     def prompt(self) -> str:
         return str(self.facts["prompt"])
 
     @property
+    def token_offsets(self) -> Ints:
+        """Bytes of the prompt that each token stands for: [tokens, 2]."""
+        import numpy
+        return numpy.stack([self._array("token_start"), self._array("token_end")], 1)
+
+    @property
     def target(self) -> str:
         return str(self.facts["target"])
 
     @property
+    def target_prob(self) -> float | None:
+        """Probability of the whole target; None: a similarity or a neuron."""
+        p = float(self.facts["target_prob"])
+        return p if p == p else None
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The target's tokens that are explained, [from, to)."""
+        return self.facts["span"]  # type: ignore[no-any-return]
+
+    @property
+    def versus(self) -> str | None:
+        """The other answer; values are then differences target - versus."""
+        return str(self.facts["versus"]) if self.versus_ids is not None else None
+
+    @property
+    def versus_ids(self) -> Ints | None:
+        return self._array("versus_ids")  # type: ignore[no-any-return]
+
+    @property
+    def output(self) -> str:
+        """What of the target is explained: logprob, prob, logit, kl, similarity."""
+        return str(self.facts["output"])
+
+    @property
     def unit(self) -> str:
         return str(self.facts["unit"])
+
+    @property
+    def answer_kind(self) -> str | None:
+        """Text encoders: what is explained, "class", "word" (a masked one) or "span" (an answer in the text); None: a
+        similarity, a neuron, a language model's answer."""
+        return self.facts["answer_kind"]  # type: ignore[no-any-return]
+
+    @property
+    def label(self) -> str | None:
+        """The class that is explained."""
+        return self.facts["label"] or None
+
+    @property
+    def versus_label(self) -> str | None:
+        return self.facts["versus_label"] or None
+
+    @property
+    def second(self) -> str | None:
+        """The text that was read together with the first."""
+        return self.facts["second"] or None
+
+    @property
+    def similar_to(self) -> str | None:
+        return self.facts["similar_to"] or None
+
+    @property
+    def baseline(self) -> str:
+        """What stood for an absent part: "remove", "eos (token 2)", "zero", ..."""
+        return str(self.facts["baseline"])
+
+    @property
+    def feature_kind(self) -> str:
+        """What a feature is: word, token, sentence, paragraph, message, slot."""
+        return str(self.facts["feature_kind"])
+
+    @property
+    def sum(self) -> float:
+        """Of the features' scores."""
+        return float(self.facts["sum"])
+
+    @property
+    def residual(self) -> float | None:
+        """sum - (value - baseline_value); None where the method promises no completeness."""
+        return float(self.facts["residual"]) if self.complete else None
+
+    @property
+    def samples(self) -> int:
+        """Drawn by a sampling method; 0 otherwise."""
+        return int(self.facts["samples"])
+
+    @property
+    def panels(self) -> int:
+        """Pieces of the path that the adaptive rule ended with; 0 otherwise."""
+        return int(self.facts["panels"])
+
+    @property
+    def noise_floor(self) -> float:
+        """Of one score, under which the adaptive rule does not refine; 0 when not estimated."""
+        return float(self.facts["noise_floor"])
+
+    @property
+    def tokens_run(self) -> int:
+        """Tokens computed for perturbed prompts; `tokens_plain` would have been, each run from its start."""
+        return int(self.facts["tokens_run"])
+
+    @property
+    def tokens_plain(self) -> int:
+        return int(self.facts["tokens_plain"])
 
     @property
     def top(self) -> list[tuple[int, float, str | None]]:
@@ -283,7 +442,7 @@ class NetResult(Result):
 
     def _part(self, i: int, column: int) -> _ascribe.Array:
         a = self._parts[i][column] if i < len(self._parts) else None
-        if not isinstance(a, _ascribe.Array):
+        if a is None or isinstance(a, str):
             from ._errors import FailedPrecondition
             raise FailedPrecondition("this result has no scores", "ask without dry_run")
         return a

@@ -36,6 +36,35 @@ static PyObject *text_list(char *const *v, size_t n) {
 
 /* ---- prompts ---- */
 
+/* None for a text that is not there. */
+static bool put_or_none(PyObject *d, const char *key, const char *s) {
+    return put(d, key, s != NULL ? text(s) : Py_NewRef(Py_None));
+}
+
+/* The lines of s. */
+static PyObject *line_list(const char *s) {
+    PyObject *list = PyList_New(0);
+    while (list != NULL && s != NULL && *s != '\0') {
+        const size_t n = strcspn(s, "\n");
+        PyObject *t = bytes_text(s, n);
+        if (t == NULL || PyList_Append(list, t) != 0) Py_CLEAR(list);
+        Py_XDECREF(t);
+        s += n + (s[n] == '\n' ? 1 : 0);
+    }
+    return list;
+}
+
+/* (path, scale) of each. */
+static PyObject *adapter_list(const asc_result *r) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < r->n_adapters; i++) {
+        PyObject *t = Py_BuildValue("(Nd)", text(r->adapters[i].path), r->adapters[i].scale);
+        if (t == NULL || PyList_Append(list, t) != 0) Py_CLEAR(list);
+        Py_XDECREF(t);
+    }
+    return list;
+}
+
 static bool prompt_texts(PyObject *d, const asc_result *r) {
     return put_text(d, "method", r->method) && put_text(d, "rule", r->rule) &&
            put_text(d, "options", r->options) && put_text(d, "output", asc_output_name(r->output)) &&
@@ -44,11 +73,14 @@ static bool prompt_texts(PyObject *d, const asc_result *r) {
            put(d, "target", bytes_text(r->target, r->target_len)) &&
            put(d, "versus", bytes_text(r->versus, r->versus_len)) && put_text(d, "label", r->label) &&
            put_text(d, "versus_label", r->versus_label) && put_text(d, "second", r->second) &&
-           put_text(d, "similar_to", r->similar_to) && put_text(d, "unit", asc_report_unit(r)) &&
+           put_text(d, "similar_to", r->similar_to) && put_or_none(d, "answer_kind", r->answer_kind) &&
+           put_or_none(d, "site", r->site) && put_or_none(d, "neuron_site", r->neuron_site) &&
+           put_or_none(d, "through", r->through) && put_text(d, "unit", asc_report_unit(r)) &&
            put_text(d, "model_path", r->model_path) && put_text(d, "architecture", r->architecture) &&
            put_text(d, "model_sha256", r->model_sha256) && put_text(d, "device", r->device) &&
            put_text(d, "mode", r->mode) && put_text(d, "precision", r->precision) &&
-           put_text(d, "isa", r->isa);
+           put_text(d, "isa", r->isa) && put(d, "precision_at", line_list(r->precision_at)) &&
+           put(d, "adapters", adapter_list(r));
 }
 
 static bool prompt_numbers(PyObject *d, const asc_result *r) {
@@ -64,6 +96,10 @@ static bool prompt_numbers(PyObject *d, const asc_result *r) {
            put_int(d, "peak_bytes", r->peak_bytes) &&
            put_int(d, "predicted_peak_bytes", r->predicted_peak_bytes) && put_int(d, "steps", r->steps) &&
            put_int(d, "samples", r->samples) && put_int(d, "seed", r->seed) &&
+           put_int(d, "panels", r->panels) && put_int(d, "n_forward_flat", r->n_forward_flat) &&
+           put_int(d, "tokens_run", r->tokens_run) && put_int(d, "tokens_plain", r->tokens_plain) &&
+           put_int(d, "prompts_per_pass", r->prompts_per_pass) &&
+           put(d, "neuron", Py_BuildValue("(LL)", (long long)r->neuron_index, (long long)r->neuron_token)) &&
            put_int(d, "threads", (uint64_t)(r->n_threads > 0 ? r->n_threads : 0)) &&
            put(d, "span", Py_BuildValue("(nn)", (Py_ssize_t)r->span_start, (Py_ssize_t)r->span_end));
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._nearest import named_keywords
 from .. import _settings
 from .._arrays import ArgumentError, Kind, as_tuple, to_numpy
 from .._call import Given, Plan, Request, base_request, baselines_of, bind, check_target, target_of
@@ -18,6 +19,12 @@ class Attribution:
 
     _method = ""
     _has_delta = False
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        for name in ("__init__", "attribute"):
+            if name in cls.__dict__:
+                setattr(cls, name, named_keywords(cls.__dict__[name]))
 
     def __init__(self, forward_func: Any, *, compat: bool | None = None) -> None:
         self.forward_func = forward_func
