@@ -183,6 +183,7 @@ static void test_levels(void **state) {
         one(ctx, &r, (asc_dtype)t, false, 13, block == 1 ? 157 : whole, 53);
         one(ctx, &r, (asc_dtype)t, true, 40, 112, 2 * whole);
         one(ctx, &r, (asc_dtype)t, false, 9, 2 * whole, 70);
+        one(ctx, &r, (asc_dtype)t, false, 9, 2 * whole, 96); /* whole tiles */
     }
     for (int64_t k = 1; k <= 65; k += k < 4 ? 1 : k < 33 ? 14 : 16) {
         one(ctx, &r, ASC_DTYPE_F32, true, 17, 17, k); /* so few products that each error shows */

@@ -116,6 +116,7 @@ static void whole_slab(float *slab, int64_t depth, float *scale) {
 
 #ifdef BF16_WIDE
 #include "bf16_blocks.inl"
+#include "bf16_floats.inl"
 #endif
 
 /* W[k0 .. k0+depth)[n0 .. n0+width) to tiles: that of column group c, block q, piece i is the
@@ -125,6 +126,7 @@ static void pack_panel(const asc_bf16_job *job, int64_t k0, int64_t depth, int64
     const int64_t group = (depth + 31) / 32 * job->pieces * ASC_BF16_TILE;
 #ifdef BF16_WIDE
     if (pack_blocks(job, k0, depth, n0, width, group, s->panel)) return;
+    if (pack_floats(job, k0, depth, n0, width, group, s->panel)) return;
 #endif
     const int64_t rows = job->g.tb || job->int8 ? ASC_GEMM_RUN : ASC_BF16_K;
     const int64_t cols = job->g.tb ? ASC_GEMM_SLAB : job->int8 ? ASC_BF16_UNIT : width;
