@@ -164,6 +164,17 @@ static asc_status find_top(asc_job *j) {
     return st;
 }
 
+/* All scores would be 0, whatever the prompt says; the answers of a dry run are not known. */
+static asc_status refuse_itself(asc_job *j) {
+    const asc_result *r = j->r;
+    const bool known = !j->req->dry_run || j->req->target.ptr != NULL || j->req->target_ids != NULL;
+    if (!known || r->n_versus == 0 || r->n_versus != r->n_target ||
+        memcmp(r->target_ids, r->versus_ids, r->n_target * sizeof *r->target_ids) != 0)
+        return ASC_OK;
+    ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "the answer '%.60s' against itself", r->target);
+    return asc_hint(j->ctx, "name another answer with --versus");
+}
+
 asc_status asc_job_targets(asc_job *j) {
     asc_ctx *ctx = j->ctx;
     const asc_request *q = j->req;
@@ -198,6 +209,7 @@ asc_status asc_job_targets(asc_job *j) {
     }
     ASC_TRY(text_of(j, r->target_ids, r->n_target, &r->target, &r->target_len));
     ASC_TRY(text_of(j, r->versus_ids, r->n_versus, &r->versus, &r->versus_len));
+    ASC_TRY(refuse_itself(j));
     size_t longest = r->n_target > r->n_versus ? r->n_target : r->n_versus;
     if ((uint64_t)(r->n_prompt + longest) > (uint64_t)j->m->info.context_length + 1) {
         ASC_FAIL(ctx, ASC_OUT_OF_RANGE,

@@ -8,6 +8,8 @@
 #include <string.h>
 
 enum { MOST_ANSWER = 30 /* tokens of an answer that nobody named */ };
+/* What the first token stands for in models of unanswerable questions (SQuAD 2.0: both ends on [CLS]). */
+static const char NO_ANSWER[] = "(no answer)";
 
 bool asc_encoder_fixed(const asc_job *j, size_t i) {
     const asc_encoder_config *c = &j->m->encoder->cfg;
@@ -209,10 +211,22 @@ static bool answer_at(const asc_job *j, size_t at, size_t end, int32_t out[2]) {
     return out[0] >= 0;
 }
 
-/* The first place that reads so: one of whole words before one within a word. */
+/* The answer that there is none lies at the token in front of the text. */
+static asc_status no_answer(asc_job *j, int32_t out[2]) {
+    const asc_encoder_config *c = &j->m->encoder->cfg;
+    out[0] = out[1] = 0;
+    if (c->cls >= 0 && j->r->prompt_ids[0] == c->cls) return ASC_OK;
+    ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED,
+             "the text begins with no token that could say that there is no answer");
+    return asc_hint(j->ctx, "name a part of the text; only models with such a token ([CLS], <s>) can say it");
+}
+
+/* The first place that reads so: one of whole words before one within a word. Nothing is the answer that
+ * there is none. */
 static asc_status find_answer(asc_job *j, asc_view given, int32_t out[2]) {
     const asc_result *r = j->r;
     asc_view want = given;
+    if (given.len == 0) return no_answer(j, out);
     while (want.len > 0 && want.ptr[0] == ' ') want = asc_view_make(want.ptr + 1, want.len - 1);
     while (want.len > 0 && want.ptr[want.len - 1] == ' ') want.len--;
     const size_t least =
@@ -228,7 +242,9 @@ static asc_status find_answer(asc_job *j, asc_view given, int32_t out[2]) {
     }
     asc_view cut = asc_view_cut(given, 60);
     ASC_FAIL(j->ctx, ASC_NOT_FOUND, "the text has no answer \"" ASC_VIEW_FMT "\"", ASC_VIEW_ARG(cut));
-    return asc_hint(j->ctx, "--target and --versus are words of the text (of a pair: of --second)");
+    return asc_hint(j->ctx,
+                    "--target and --versus are words of the text (of a pair: of --second); an empty one "
+                    "is that there is no answer");
 }
 
 /* The text from the first to the last token of an answer, without the blank in front. */
@@ -273,7 +289,22 @@ static asc_status answer_ids(asc_job *j, const int32_t at[2], int32_t **ids, siz
     if (*ids == NULL) return ASC_RESOURCE_EXHAUSTED;
     memcpy(*ids, j->r->prompt_ids + at[0], count * sizeof **ids);
     *n = count;
-    return set_text(j, text, answer_text(j, at));
+    return set_text(j, text,
+                    asc_encoder_frames(j, (size_t)at[0]) ? asc_view_of(NO_ANSWER) : answer_text(j, at));
+}
+
+/* Nobody named an answer, and the model would rather say that there is none. */
+static asc_status note_no_answer(asc_job *j, const double *lp) {
+    const asc_encoder_config *c = &j->m->encoder->cfg;
+    const asc_result *r = j->r;
+    const double none = lp[0] + lp[r->n_prompt];
+    if (j->req->target.ptr != NULL || c->cls < 0 || r->prompt_ids[0] != c->cls || r->n_top == 0 ||
+        none <= log(r->top[0].prob))
+        return ASC_OK;
+    return asc_job_warn(j,
+                        "likelier than any answer is that there is none (probability %.3g): an empty target "
+                        "explains that",
+                        exp(none));
 }
 
 static asc_status run_span_head(asc_job *j) {
@@ -294,6 +325,7 @@ static asc_status run_span_head(asc_job *j) {
     note_largest(j, z, 2 * n);
     for (size_t k = 0; k < 2; k++) log_softmax(z + k, n, 2, lp + k * n);
     ASC_TRY(likeliest_answers(j, lp));
+    ASC_TRY(note_no_answer(j, lp));
 done:
     asc_free(ctx, all);
     asc_free(ctx, z);

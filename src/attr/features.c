@@ -218,6 +218,17 @@ static asc_status nothing_left(asc_job *j) {
                  "no features are left: everything in the prompt is frozen or skipped");
         return asc_hint(j->ctx, "freeze or skip less");
     }
+    for (size_t i = 0; j->encoder != NULL && i < j->r->n_prompt; i++) {
+        if (!asc_encoder_fixed(j, i)) continue;
+        asc_view mask = asc_view_cut(asc_job_piece(j, j->m->encoder->cfg.mask), 40);
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT,
+                 "the text is nothing but " ASC_VIEW_FMT ": no words are left to ascribe the guess to",
+                 ASC_VIEW_ARG(mask));
+        return asc_hint(j->ctx,
+                        "masks are what is explained, by the words around them: write those too, as "
+                        "\"The " ASC_VIEW_FMT " of France is Paris.\"",
+                        ASC_VIEW_ARG(mask));
+    }
     ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "the prompt has no words to ascribe to");
     return asc_hint(j->ctx, "give at least one word, or use --features token");
 }

@@ -421,7 +421,7 @@ const asc_method asc_method_hierarchical = {
              "parts), "
              "tolerance (of the last cut: sets are drawn until it is met), samples (orders' worth of sets of "
              "the last cut, at most; with a tolerance 1000), seed, "
-             "baseline (remove, mask, eos, pad, token:ID), per-token",
+             "baseline (remove, mask, eos, pad, token:ID), output, per-token",
          .differences = "Captum has none"},
     .needs_baseline = true,
     .auto_baseline = ASC_BASELINE_REMOVE,

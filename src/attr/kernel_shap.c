@@ -370,7 +370,7 @@ const asc_method asc_method_kernel_shap = {
          .cost = "samples forward passes (2^M for M features if that is fewer)",
          .options = "samples (default 25; prompts: 25 a feature), tolerance, seed, baseline (remove, mask, "
                     "eos, pad, "
-                    "token:ID); nets: baselines (also many rows: a mean over them), masks, at",
+                    "token:ID), output; nets: baselines (also many rows: a mean over them), masks, at",
          .differences =
              "the sum is a constraint of the fit, not a weight of 1e6; sets come with their complements; "
              "all sets when affordable; one feature is no error (--compat captum: Captum's fit)"},

@@ -252,7 +252,8 @@ const asc_method asc_method_lime = {
              .cost = "samples + 1 forward passes (2^M + 1 for M features if that is fewer)",
              .options = "samples (default 25; prompts: 10 a feature, at least 100), tolerance, seed, alpha "
                         "(prompts: of the "
-                        "penalty, default 0.01), baseline (remove, mask, eos, pad, token:ID); nets: "
+                        "penalty, default 0.01), baseline (remove, mask, eos, pad, token:ID), output; "
+                        "nets: "
                         "surrogate (lasso, ridge, "
                         "linear), penalty, distance (cosine, euclidean), kernel-width, baselines, masks, at",
              .differences =

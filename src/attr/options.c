@@ -1,10 +1,12 @@
-/* options.c - options that only some methods read. A value that means nothing is refused whatever the method;
- * one that the chosen method does not read is said in the result, since its user expects it to matter. */
+/* options.c - options that only some methods read. A value that means nothing is refused whatever the method,
+ * and so is another prompt that the method would not look at; any other option that it does not read is said
+ * in the result, since its user expects it to matter. */
 #include "inner_table.h"
 #include "method.h"
 #include "quadrature.h"
 #include "view.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Is `word` in the method's own list of options ("features, norm, site")? */
@@ -12,7 +14,7 @@ bool asc_job_reads(const asc_method *me, const char *word) {
     size_t n = strlen(word);
     const char *list = me->info.options;
     for (const char *p = strstr(list, word); p != NULL; p = strstr(p + 1, word)) {
-        bool begins = p == list || p[-1] == ' ', ends = p[n] == '\0' || p[n] == ',' || p[n] == ' ';
+        bool begins = p == list || p[-1] == ' ', ends = p[n] == '\0' || strchr(",; ", p[n]) != NULL;
         if (begins && ends) return true;
     }
     return false;
@@ -84,6 +86,22 @@ static asc_status explain_logit(asc_job *j) {
     return ASC_OK;
 }
 
+/* Another prompt is half of the question: a method that compares with none would answer another one. */
+static asc_status refuse_other_prompt(asc_job *j) {
+    char list[256] = "";
+    if ((j->req->corrupted.ptr == NULL && j->req->corrupted_ids == NULL) ||
+        asc_job_reads(j->method, "corrupted"))
+        return ASC_OK;
+    for (size_t i = 0; i < asc_n_methods; i++) {
+        const size_t n = strlen(list);
+        if (asc_job_reads(asc_methods[i], "corrupted"))
+            snprintf(list + n, sizeof list - n, "%s%s", n > 0 ? ", " : "", asc_methods[i]->info.name);
+    }
+    ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "%s compares with no other prompt: corrupted has no use",
+             j->method->info.name);
+    return asc_hint(j->ctx, "leave it out, or use a method that compares: %s", list);
+}
+
 /* The rule that is named, or the method's own. */
 static int rule_of(const asc_job *j) {
     const asc_method *me = j->method;
@@ -118,9 +136,11 @@ asc_status asc_job_options(asc_job *j) {
                    {"refine", q->refine > 0.0, true},
                    {"max-evaluations", q->max_evaluations > 0, adaptive},
                    {"max-seconds", q->max_seconds > 0.0, adaptive},
-                   {"corrupted", q->corrupted.ptr != NULL || q->corrupted_ids != NULL, true},
+                   {"output", q->output != ASC_OUTPUT_LOGPROB && q->output != ASC_OUTPUT_SIMILARITY, true},
+                   {"label", q->label.ptr != NULL && !asc_job_reads(j->method, "output"), true},
                    {"stdevs", q->stdev > 0.0, true},
                    {"layers", q->layers != NULL && q->layers[0] != '\0', true}};
+    ASC_TRY(refuse_other_prompt(j));
     ASC_TRY(check_sampling(j));
     ASC_TRY(check_values(j, (asc_rule)rule));
     ASC_TRY(asc_inner_parse(j->ctx, q->layers, &j->inner));

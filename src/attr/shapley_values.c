@@ -160,19 +160,20 @@ static void price(const asc_job *j, double *n_forward, double *n_gradient) {
 }
 
 const asc_method asc_method_shapley_values = {
-    .info = {.name = "shapley-values",
-             .captum = "ShapleyValues",
-             .doc = "Shapley values, exactly, from all sets of features",
-             .formula = "score_i = sum over sets S without i of |S|! (M-1-|S|)! / M! (f(S and i) - f(S))",
-             .paper = "Shapley, A value for n-person games, 1953; Lundberg and Lee, NeurIPS 2017",
-             .axioms = "completeness, dummy, symmetry, linearity",
-             .cost = "2^M + 1 forward passes for M features (at most 20)",
-             .options =
-                 "baseline (remove, mask, eos, pad, token:ID); nets: baselines (also many rows: a mean "
-                 "over them), masks, at",
-             .differences =
-                 "runs the 2^M sets once instead of M! orders: the same values; more than 20 features are "
-                 "an error"},
+    .info =
+        {.name = "shapley-values",
+         .captum = "ShapleyValues",
+         .doc = "Shapley values, exactly, from all sets of features",
+         .formula = "score_i = sum over sets S without i of |S|! (M-1-|S|)! / M! (f(S and i) - f(S))",
+         .paper = "Shapley, A value for n-person games, 1953; Lundberg and Lee, NeurIPS 2017",
+         .axioms = "completeness, dummy, symmetry, linearity",
+         .cost = "2^M + 1 forward passes for M features (at most 20)",
+         .options =
+             "baseline (remove, mask, eos, pad, token:ID), output; nets: baselines (also many rows: a mean "
+             "over them), masks, at",
+         .differences =
+             "runs the 2^M sets once instead of M! orders: the same values; more than 20 features are "
+             "an error"},
     .complete = true,
     .takes_rows = true,
     .takes_integers = true,

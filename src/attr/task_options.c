@@ -73,6 +73,7 @@ static asc_status note_unread(asc_task *t) {
                    {q->n_stdevs > 0, "stdevs"},
                    {q->n_window > 0, "window"},
                    {q->n_masks > 0, "masks"},
+                   {q->base != NULL, "base"},
                    {q->noise != NULL, "noise"},
                    {q->relu, "relu"},
                    {q->keep_channels, "keep-channels"},

@@ -5,15 +5,39 @@
 
 /* Options that speak of prompts. */
 static int refuse_prompt_options(const cli *c) {
-    static const cli_option_id target[] = {OPT_TARGET_IDS, OPT_GENERATE,   OPT_VERSUS_IDS,
-                                           OPT_FEATURES,   OPT_WEIGHTS,    OPT_MAX_SECONDS,
-                                           OPT_LABEL,      OPT_SIMILAR_TO, OPT_ADAPTER};
+    static const cli_option_id target[] = {
+        OPT_TARGET_IDS, OPT_GENERATE,   OPT_VERSUS_IDS, OPT_FEATURES,  OPT_WEIGHTS,       OPT_MAX_SECONDS,
+        OPT_LABEL,      OPT_SIMILAR_TO, OPT_ADAPTER,    OPT_CORRUPTED, OPT_CORRUPTED_IDS, OPT_LAYERS,
+        OPT_PER_TOKEN,  OPT_SPAN,       OPT_ALPHA,      OPT_REFINE,    OPT_TRIALS};
     for (int o = 0; o < N_OPTIONS; o++) {
         bool prompt = strcmp(cli_options[o].group, "Prompt") == 0;
         for (size_t i = 0; i < sizeof target / sizeof *target; i++) prompt = prompt || o == (int)target[i];
         if (prompt && cli_has(c, (cli_option_id)o) && strcmp(c->origin[o], "command line") == 0)
             return cli_usage("--%s is for language models and text encoders, '%.200s' is a net",
                              cli_options[o].name, c->operand[0]);
+    }
+    return EXIT_DONE;
+}
+
+/* Options that the method would not look at, and that the library cannot tell from a default. */
+static int refuse_unread(const cli *c) {
+    static const struct {
+        cli_option_id id;
+        const char *word; /* of the methods' lists of options */
+    } options[] = {
+        {OPT_BASELINE, "baseline"}, {OPT_MAX_EVALUATIONS, "max-evaluations"}, {OPT_STRIDE, "window"}};
+    const int method = asc_method_find(c->value[OPT_METHOD] != NULL ? c->value[OPT_METHOD] : "");
+    const int base = asc_method_find(c->value[OPT_BASE] != NULL ? c->value[OPT_BASE] : "");
+    if (cli_has(c, OPT_BYTES_AS) && !cli_has(c, OPT_BYTES)) return cli_usage("--bytes-as goes with --bytes");
+    if (method < 0) return EXIT_DONE;
+    const char *reads = asc_method_at((size_t)method)->options,
+               *more = base >= 0 ? asc_method_at((size_t)base)->options : "";
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (!cli_has(c, options[i].id) || strcmp(c->origin[options[i].id], "command line") != 0 ||
+            strstr(reads, options[i].word) != NULL || strstr(more, options[i].word) != NULL)
+            continue;
+        return cli_usage("--%s has no effect: %s does not read it", cli_options[options[i].id].name,
+                         asc_method_at((size_t)method)->name);
     }
     return EXIT_DONE;
 }
@@ -126,7 +150,8 @@ int cli_explain_net(cli *c) {
     asc_attribution *r = NULL;
     asc_status st;
     bool chosen = false;
-    int rc = cli_net_open(c, &a, &q);
+    int rc = refuse_unread(c);
+    if (rc == EXIT_DONE) rc = cli_net_open(c, &a, &q);
     if (rc == EXIT_DONE) rc = cli_net_choose_site(c, &a, &q, &chosen);
     if (rc == EXIT_DONE && (st = asc_attribute(a.net, &q, &r)) != ASC_OK) rc = cli_error(c, st);
     if (rc == EXIT_DONE && !q.dry_run) cli_note_levels(c);

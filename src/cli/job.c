@@ -167,11 +167,24 @@ static int failed(cli_job *j, asc_status st, char *why, size_t why_size) {
     return EXIT_CHECK;
 }
 
+static asc_view other_prompt(const cli *c) {
+    const char *s = c->value[OPT_CORRUPTED];
+    return (asc_view){s, s != NULL ? strlen(s) : 0};
+}
+
 int cli_job_method(cli_job *j, const char *method, bool at_site, char *why, size_t why_size) {
     bool chosen = false;
     cli_set_running(j->c.ctx);
     if (j->kind == CLI_JOB_PROMPT) {
-        j->prompt.req.method = method;
+        const int known = asc_method_find(method);
+        asc_request *q = &j->prompt.req;
+        q->method = method;
+        q->corrupted = other_prompt(&j->c);
+        q->corrupted_ids = j->prompt.corrupted_ids;
+        if (known < 0 || strstr(asc_method_at((size_t)known)->options, "corrupted") == NULL) {
+            q->corrupted = (asc_view){NULL, 0}; /* of the methods that compare two */
+            q->corrupted_ids = NULL;
+        }
         return EXIT_DONE;
     }
     if (j->kind == CLI_JOB_BUILTIN) {

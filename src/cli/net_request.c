@@ -40,6 +40,11 @@ static int read_target(cli *c, cli_net_args *a, asc_attr_request *q) {
     }
     if (cli_has(c, OPT_OUTPUT)) {
         const char *o = c->value[OPT_OUTPUT];
+        if (strcmp(o, "kl") == 0 || strcmp(o, "similarity") == 0)
+            return cli_usage(
+                "--output %s is for language models and text encoders; nets have logit, prob and "
+                "logprob",
+                o);
         q->target.transform = strcmp(o, "prob") == 0      ? ASC_TRANSFORM_SOFTMAX
                               : strcmp(o, "logprob") == 0 ? ASC_TRANSFORM_LOG_SOFTMAX
                                                           : ASC_TRANSFORM_NONE;

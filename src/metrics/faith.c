@@ -129,6 +129,15 @@ static asc_status sanity(faith *s, const asc_request *q, const double *scores, a
     return st;
 }
 
+/* The other prompt is for methods that compare two. */
+static void keep_what_is_read(asc_request *q) {
+    const int known = asc_method_find(q->method);
+    if (known >= 0 && asc_job_reads(asc_methods[known], "corrupted")) return;
+    q->corrupted = (asc_view){NULL, 0};
+    q->corrupted_ids = NULL;
+    q->n_corrupted_ids = 0;
+}
+
 static asc_status run_method(faith *s, size_t k) {
     asc_faith_row *row = &s->out->rows[k];
     double *scores = s->scores + k * s->n;
@@ -140,6 +149,7 @@ static asc_status run_method(faith *s, size_t k) {
     }
     asc_request q = s->base;
     q.method = s->o->methods[k];
+    keep_what_is_read(&q);
     asc_status st = scores_of(s, s->m, &q, scores, row, &row->why);
     if (st == ASC_UNIMPLEMENTED && row->why != NULL) return ASC_OK;
     return st == ASC_OK && s->o->sanity ? sanity(s, &q, scores, row) : st;
@@ -225,6 +235,7 @@ asc_status asc_faith_run(asc_model *m, const asc_request *req, const asc_faith_o
     probe.method = "feature-ablation";
     probe.baseline = o->removal;
     probe.baseline_token = o->removal_token;
+    keep_what_is_read(&probe);
     s.out = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *s.out);
     if (s.out == NULL) return ASC_RESOURCE_EXHAUSTED;
     s.out->rows = asc_calloc(ctx, ASC_MEM_GENERAL, o->n_methods, sizeof *s.out->rows);

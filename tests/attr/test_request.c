@@ -106,6 +106,50 @@ static void options_without_effect_are_said(void **state) {
     assert_non_null(strstr(r->options, "gauss-legendre"));
     assert_non_null(strstr(r->options, "20"));
     asc_result_destroy(ctx, r);
+    q = request("attention-rollout");
+    q.output = ASC_OUTPUT_PROB;
+    assert_ok(ctx, run(m, &q, &r));
+    assert_true(warned(r, "output has no effect"));
+    asc_result_destroy(ctx, r);
+    q.method = "lime";
+    assert_ok(ctx, run(m, &q, &r));
+    assert_int_equal(r->n_warnings, 0);
+    asc_result_destroy(ctx, r);
+    asc_model_close(m);
+    test_ctx_end(ctx);
+}
+
+/* A second prompt that nothing looks at, and an answer against itself: questions without an answer. */
+static void questions_without_an_answer(void **state) {
+    (void)state;
+    static const int32_t other[] = {5, 6, 7}, answer[] = {8, 3}, longer[] = {8, 3, 4};
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    asc_model *m = NULL;
+    asc_result *r = NULL;
+    assert_ok(ctx, asc_model_open(ctx, test_data(MODEL), NULL, &m));
+    for (size_t i = 0; asc_method_at(i) != NULL; i++) {
+        asc_request q = request(asc_method_at(i)->name);
+        q.corrupted_ids = other;
+        q.n_corrupted_ids = 3;
+        if (!asc_method_traits_at(i).prompts || strstr(q.method, "patching") != NULL) continue;
+        refused(ctx, m, q, "no other prompt");
+        assert_non_null(strstr(asc_error_hint(ctx), "attribution-patching, activation-patching"));
+        q.corrupted_ids = NULL;
+        q.corrupted = asc_view_of("x");
+        refused(ctx, m, q, "no other prompt");
+    }
+    asc_request q = request("feature-ablation");
+    q.target_ids = q.versus_ids = answer;
+    q.n_target_ids = q.n_versus_ids = 2;
+    for (int dry = 0; dry < 2; dry++) {
+        q.dry_run = dry == 1;
+        refused(ctx, m, q, "itself");
+    }
+    q.versus_ids = longer;
+    q.n_versus_ids = 3;
+    q.dry_run = false;
+    assert_ok(ctx, run(m, &q, &r));
+    asc_result_destroy(ctx, r);
     asc_model_close(m);
     test_ctx_end(ctx);
 }
@@ -176,6 +220,7 @@ static void targets_continue_the_prompt(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(targets_continue_the_prompt), cmocka_unit_test(senseless_values),
-        cmocka_unit_test(options_without_effect_are_said), cmocka_unit_test(price_of_a_long_answer)};
+        cmocka_unit_test(options_without_effect_are_said), cmocka_unit_test(questions_without_an_answer),
+        cmocka_unit_test(price_of_a_long_answer)};
     return cmocka_run_group_tests_name("request", tests, NULL, NULL);
 }

@@ -211,6 +211,9 @@ static void test_wrong_questions(void **state) {
          "1 tokens for 2 mask"},
         {"bert-words", "a [MASK] film", NULL, "great", "great", NULL, ASC_BASELINE_AUTO, "itself"},
         {"bert-words", "a [MASK] film", NULL, NULL, NULL, "great", ASC_BASELINE_AUTO, "no classes"},
+        {"bert-words", "[MASK]", NULL, NULL, NULL, NULL, ASC_BASELINE_AUTO, "nothing but [MASK]"},
+        {"bert-words", "[MASK] [MASK]", NULL, "great old", NULL, NULL, ASC_BASELINE_AUTO, "nothing but"},
+        {"bert-span", "rain", "a old film", "", "", NULL, ASC_BASELINE_AUTO, "itself"},
         {"bert-span", "rain", "a old film", "houses", NULL, NULL, ASC_BASELINE_AUTO, "no answer"},
         {"bert-span", "rain", "a old film", "rain", NULL, NULL, ASC_BASELINE_AUTO, "no answer"},
         {"bert-span", "rain", "a old film", "old", "old", NULL, ASC_BASELINE_AUTO, "itself"},
@@ -231,6 +234,42 @@ static void test_wrong_questions(void **state) {
         if (strstr(asc_error_message(ctx), bad[i].says) == NULL)
             fail_msg("case %zu: no '%s' in: %s", i, bad[i].says, asc_error_message(ctx));
         assert_true(asc_error_hint(ctx)[0] != '\0');
+        asc_model_close(m);
+    }
+}
+
+static double log_share(const asc_json *logits, size_t which) {
+    double sum = 0.0;
+    for (size_t i = 0; i < asc_json_len(logits); i++) sum += exp(asc_json_num(asc_json_at(logits, i), NAN));
+    return asc_json_num(asc_json_at(logits, which), NAN) - log(sum);
+}
+
+/* An empty answer is that there is none: both ends on the first token (transformers multiplies the same two
+ * shares where it handles impossible answers). */
+static void test_no_answer(void **state) {
+    static const char *const spans[] = {"bert-span", "roberta-span", "distilbert-span", "modernbert-span"};
+    asc_ctx *ctx = *state;
+    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
+        asc_json *root = case_of(ctx, spans[i]);
+        asc_model *m = open_head(ctx, spans[i]);
+        const asc_json *c = asc_json_at(asc_json_get(root, "cases"), 0);
+        const double want = log_share(asc_json_get(c, "start_logits"), 0) +
+                            log_share(asc_json_get(c, "end_logits"), 0),
+                     named = asc_json_num(asc_json_get(c, "logprob"), NAN);
+        asc_request q = {.struct_size = sizeof q,
+                         .prompt = asc_view_of("rain film"),
+                         .second = asc_view_of("a old w12 about"),
+                         .target = asc_view_of("")};
+        for (int against = 0; against < 2; against++) {
+            asc_result *r;
+            q.versus = against == 1 ? asc_view_of("old w12") : (asc_view){NULL, 0};
+            if (asc_explain(m, &q, &r) != ASC_OK) fail_msg("%s: %s", spans[i], asc_error_message(ctx));
+            same(r->value, want - (against == 1 ? named : 0.0), TOLERANCE, spans[i], "no answer", 0);
+            assert_string_equal(r->target, "(no answer)");
+            assert_int_equal(r->n_features, 6);
+            asc_result_destroy(ctx, r);
+        }
+        asc_json_free(root);
         asc_model_close(m);
     }
 }
@@ -260,8 +299,9 @@ static void test_named_answers(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_likeliest),
-                                       cmocka_unit_test(test_methods), cmocka_unit_test(test_wrong_questions),
-                                       cmocka_unit_test(test_named_answers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_likeliest),
+        cmocka_unit_test(test_methods),       cmocka_unit_test(test_wrong_questions),
+        cmocka_unit_test(test_named_answers), cmocka_unit_test(test_no_answer)};
     return cmocka_run_group_tests(tests, encoder_setup, encoder_teardown);
 }
