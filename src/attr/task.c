@@ -164,7 +164,7 @@ asc_status asc_task_init(asc_task *t, asc_net *net, const asc_attr_request *req)
     ASC_TRY(find_method(t));
     ASC_TRY(asc_precision_check(t->ctx));
     ASC_TRY(asc_task_check_pointers(t));
-    ASC_TRY(asc_net_check_inputs(net, req->inputs, req->n_inputs, &batch));
+    ASC_TRY(asc_net_check_inputs(net, req->inputs, req->n_inputs, req->no_batch, &batch));
     ASC_TRY(choose_batching(t, batch));
     ASC_TRY(asc_task_check_numbers(t));
     ASC_TRY(resolve_sites(t));

@@ -104,7 +104,8 @@ static asc_status check_port(asc_ctx *ctx, const asc_port *p, const asc_array *a
                     port_text(s, want), asc_shape_text(&a->shape, have));
 }
 
-asc_status asc_net_check_inputs(const asc_net *net, const asc_array *inputs, size_t n, int64_t *batch) {
+asc_status asc_net_check_inputs(const asc_net *net, const asc_array *inputs, size_t n, bool one_example,
+                                int64_t *batch) {
     asc_ctx *ctx = net->ctx;
     const char *first = NULL;
     *batch = 1;
@@ -119,9 +120,12 @@ asc_status asc_net_check_inputs(const asc_net *net, const asc_array *inputs, siz
         if (st != ASC_OK) return st;
         if (!p->batch || inputs[i].shape.rank == 0) continue;
         int64_t b = inputs[i].shape.dims[0];
-        if (first != NULL && b != *batch)
-            return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "input '%s' has %lld examples, input '%s' has %lld",
-                            p->name, (long long)b, first, (long long)*batch);
+        if (first != NULL && b != *batch) {
+            if (one_example) continue;
+            ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "input '%s' has %lld examples, input '%s' has %lld", p->name,
+                     (long long)b, first, (long long)*batch);
+            return asc_hint(ctx, "if these are sizes of one example, say so (no batch)");
+        }
         first = p->name;
         *batch = b;
     }

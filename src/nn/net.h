@@ -64,9 +64,10 @@ ASC_MUST_USE asc_status asc_net_alloc(asc_ctx *ctx, size_t n_inputs, size_t n_ou
 /* Index of a site or output by name; -1 = unknown, with NOT_FOUND and the nearest names in the hint. */
 int64_t asc_net_find_site(const asc_net *net, asc_view name);
 /* INVALID_ARGUMENT naming input, wanted and given shape or type unless the arrays fit the ports; *batch
- * receives the common first dimension of batch ports (1 if there are none). */
+ * receives the common first dimension of batch ports (1 if there are none). one_example: the arrays belong to
+ * one example, so that these dimensions may differ. */
 ASC_MUST_USE asc_status asc_net_check_inputs(const asc_net *net, const asc_array *inputs, size_t n,
-                                             int64_t *batch);
+                                             bool one_example, int64_t *batch);
 /* A leaf from an array: f32 (floats) or i32 (integers, booleans; OUT_OF_RANGE beyond 32 bits poisons). */
 asc_tensor *asc_from_array(asc_ctx *ctx, const asc_array *a);
 

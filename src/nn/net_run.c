@@ -121,7 +121,8 @@ asc_status asc_net_run_patched(asc_net *net, const asc_array *inputs, size_t n_i
     if (names == NULL) n = net->n_outputs;
     for (size_t i = 0; i < n; i++) out[i] = (asc_array){0};
     asc_scope_begin(ctx);
-    ASC_TRY(asc_net_check_inputs(net, inputs, n_inputs, &batch));
+    /* which free dimensions count examples is a guess about files, which a plain run does not need */
+    ASC_TRY(asc_net_check_inputs(net, inputs, n_inputs, net->path != NULL, &batch));
     ts = asc_calloc(ctx, ASC_MEM_GENERAL, n_inputs + net->n_outputs + n + 1, sizeof(asc_tensor *));
     sites = asc_calloc(ctx, ASC_MEM_GENERAL, n + n_patches + 1, sizeof *sites);
     used = asc_calloc(ctx, ASC_MEM_GENERAL, n_patches + 1, sizeof *used);

@@ -3,8 +3,8 @@
  * Inputs, one word each: a kind, dimensions, values. Kinds: f float input drawn from -2..2, p float input
  * drawn from 0.3..2, both with a distance between any two; c float constant; k int64 constant;
  * b uint8 constant; i int64 input;
- * - left out. "f2,3" "k2=0,-1" "f=0.5" (a scalar). Attributes: name, type (i f s I F t) and value: "axis:i=1"
- * "pads:I=0,1" "mode:s=edge" (t: a tensor of one int64).
+ * - left out. "f2,3" "k2=0,-1" "f=0.5" (a scalar). Attributes: name, type (i f s I F S t) and value:
+ * "axis:i=1" "pads:I=0,1" "mode:s=edge" (t: a tensor of one int64; S: words with commas between them).
  */
 #ifndef ASC_ONNX_ONE_NODE_H
 #define ASC_ONNX_ONE_NODE_H
@@ -134,6 +134,12 @@ static inline void make_attr(make *node, const char *word) {
         break;
     case 't':
         one.v[0] = strtod(s, NULL), make_tensor(&a, 5, NULL, &one, 7), make_int(&a, 20, 4);
+        break;
+    case 'S':
+        for (char *save = NULL, *w = strtok_r((char *)(uintptr_t)s, ",", &save); w != NULL;
+             w = strtok_r(NULL, ",", &save))
+            make_text(&a, 9, w);
+        make_int(&a, 20, 8);
         break;
     case 'F':
         while (*s != '\0') make_float(&a, 7, (float)make_number(&s));

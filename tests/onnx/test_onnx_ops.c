@@ -218,6 +218,28 @@ static const struct {
     {"Einsum", "equation:s=ij,kj", "f2,2=1,2,3,4 f2,2=1,0,1,1", "2,2", "1,3,3,7", 12},
     {"Einsum", "equation:s=...ii->...i", "f1,2,2=1,2,3,4", "1,2", "1,4", 12},
     {"Einsum", "equation:s=a,ab,b->", "f2=1,2 f2,2=1,2,3,4 f2=1,1", "", "17", 12},
+    /* onnxruntime's numbers (1.32) */
+    {"Slice", "", "f5=0,1,2,3,4 k1=-7 k1=-9223372036854775807 k1=0 k1=-1", "1", "0", 13},
+    {"Slice", "", "f5=0,1,2,3,4 k1=-7 k1=0 k1=0 k1=-1", "0", "", 13},
+    {"LogSoftmax", "axis:i=-1", "f3=1,2,4", "3", "-3.1698461,-2.1698461,-0.16984604", 11},
+    {"Softmax", "axis:i=-2", "f2,2=1,2,4,0", "2,2", "0.041370694,0.11245721,0.83095264,0.015219429", 11},
+    {"Einsum", "equation:s=ecc,bea", "f1,2,2=1,2,3,4 f2,1,2=1,-1,2,0.5", "2,2", "5,10,-5,2.5", 12},
+    {"Resize", "mode:s=nearest", "f1,1,1,5=1,2,3,4,5 c4=1,1,1,0.6", "1,1,1,3", "1,3,5", 10},
+    {"Resize", "mode:s=nearest", "f1,1,1,3=1,2,3 c4=1,1,1,1.5", "1,1,1,4", "1,1,2,3", 10},
+    {"LpPool", "kernel_shape:I=1 strides:I=2 auto_pad:s=VALID ceil_mode:i=1", "f1,1,4=1,2,3,4", "1,1,2",
+     "1,3", 18},
+    {"LpPool", "kernel_shape:I=2 strides:I=3 ceil_mode:i=1", "f1,1,3=1,2,3", "1,1,1", "2.236068", 18},
+    {"LpPool", "kernel_shape:I=2 strides:I=2 ceil_mode:i=1", "f1,1,5=1,2,3,4,12", "1,1,3", "2.236068,5,12",
+     18},
+    {"LSTM", "hidden_size:i=1 clip:f=0.5",
+     "f2,1,1=1,2 c1,4,1=1,-1,0.5,2 c1,4,1=0.3,0.2,0.1,-0.4 - - c1,1,1=0.5 c1,1,1=3", "2,1,1,1",
+     "0.36753231,0.34957567", 14},
+    {"LSTM", "hidden_size:i=1 activations:S=Softsign,Elu,Softplus activation_alpha:F=0.3",
+     "f2,1,1=1,2 c1,4,1=1,-1,0.5,-2 c1,4,1=0.3,0.2,0.1,-0.4", "2,1,1,1", "-0.31519929,-0.38600653", 14},
+    {"RNN",
+     "hidden_size:i=1 direction:s=bidirectional activations:S=ThresholdedRelu,LeakyRelu "
+     "activation_alpha:F=0.4,0.2",
+     "f3,1,1=1,0.2,-2 c2,1,1=1,0.5 c2,1,1=0.3,0.2", "3,2,1,1", "1,0.51200002,0.5,0.059999999,0,-0.2", 14},
 };
 
 static void versions(void **state) {

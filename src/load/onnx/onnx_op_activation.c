@@ -105,7 +105,9 @@ asc_status asc_onnx_rows(asc_onnx_call *c, asc_tensor *(*op)(asc_ctx *, asc_tens
     if (asc_tensor_poisoned(x)) return asc_onnx_set_like(c, 0, x);
     asc_shape s = x->shape;
     bool one = c->opset >= 13;
-    int axis = asc_onnx_axis(c, asc_onnx_attr_int(c, "axis", one ? -1 : 1), one || s.rank > 1 ? s.rank : 2);
+    int64_t wanted = asc_onnx_attr_int(c, "axis", one ? -1 : 1);
+    /* axis 1 of one dimension stands behind it, as in Flatten */
+    int axis = asc_onnx_axis(c, wanted, one || s.rank > 1 || wanted != 1 ? s.rank : 2);
     if (c->st != ASC_OK) return c->st;
     if (one || axis == s.rank - 1) {
         x = asc_onnx_move_axis(c, op(c->ctx, asc_onnx_move_axis(c, x, axis, s.rank - 1)), s.rank - 1, axis);

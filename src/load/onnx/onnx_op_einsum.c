@@ -164,12 +164,15 @@ static term contract(asc_onnx_call *c, const labels *l, term a, term b) {
     return y;
 }
 
-/* Labels of the result when the equation does not say: those of "...", then letters that occur once. */
-static void implied(const labels *l, int ellipsis, term *out) {
+/* Labels of the result when the equation does not say: those of "...", then letters that occur once in it
+ * (one that names a diagonal occurs twice). */
+static void implied(asc_view equation, int ellipsis, term *out) {
+    int uses[ELLIPSIS] = {0};
     *out = (term){0};
+    for (size_t i = 0; i < equation.len; i++) uses[(unsigned char)equation.ptr[i] & (ELLIPSIS - 1)]++;
     for (int k = ellipsis - 1; k >= 0; k--) out->label[out->n++] = ELLIPSIS + k;
-    for (int k = 0; k < ELLIPSIS; k++) {
-        if (l->count[k] == 1 && out->n < ASC_MAX_RANK) out->label[out->n++] = k;
+    for (int k = 'A'; k <= 'z'; k++) {
+        if (uses[k] == 1 && out->n < ASC_MAX_RANK) out->label[out->n++] = k;
     }
 }
 
@@ -225,7 +228,7 @@ asc_status asc_onnx_Einsum(asc_onnx_call *c) {
         asc_view text = {eq.ptr + arrow + 2, eq.len - arrow - 2};
         if (!parse_term(c, text, -1, ellipsis, &out)) return c->st;
     } else {
-        implied(l, ellipsis, &out);
+        implied(eq, ellipsis, &out);
     }
     for (int i = 0; i < out.n; i++) {
         bool twice = false;

@@ -73,8 +73,10 @@ asc_status asc_onnx_LpPool(asc_onnx_call *c) {
         count *= (double)win.kernel[i];
         int64_t reach = (win.kernel[i] - 1) * win.dilation[i] + 1;
         int64_t room = s.dims[2 + i] + win.before[i] + win.after[i] - reach;
-        if (win.ceil && room > 0 && room % win.stride[i] != 0)
-            win.after[i] += win.stride[i] - room % win.stride[i];
+        int64_t over =
+            win.ceil && room > 0 && room % win.stride[i] != 0 ? win.stride[i] - room % win.stride[i] : 0;
+        /* a window that would hang over must start in the input or in the padding before it */
+        if (over > 0 && room + over < s.dims[2 + i] + win.before[i]) win.after[i] += over;
     }
     win.ceil = false;
     asc_tensor *x = asc_onnx_t(c, 0);

@@ -12,11 +12,10 @@ static asc_tensor *clipped(asc_onnx_call *c, const asc_onnx_rnn *r, asc_tensor *
     return asc_maximum(c->ctx, asc_minimum(c->ctx, x, full(c, r->clip)), full(c, -r->clip));
 }
 
-/* Activation k of this direction, on the clipped argument. */
-static asc_tensor *act(asc_onnx_call *c, const asc_onnx_rnn *r, int k, asc_tensor *x) {
+/* Activation k of this direction. */
+static asc_tensor *activated(asc_onnx_call *c, const asc_onnx_rnn *r, int k, asc_tensor *x) {
     const asc_onnx_rnn_act *f = &r->act[r->dir * r->n_acts + k];
     asc_ctx *ctx = c->ctx;
-    x = clipped(c, r, x);
     if (asc_view_eqs(f->name, "sigmoid")) return asc_sigmoid(ctx, x);
     if (asc_view_eqs(f->name, "tanh")) return asc_tanh(ctx, x);
     if (asc_view_eqs(f->name, "relu")) return asc_relu(ctx, x);
@@ -29,9 +28,19 @@ static asc_tensor *act(asc_onnx_call *c, const asc_onnx_rnn *r, int k, asc_tenso
         asc_tensor *y = asc_shift(ctx, asc_scale(ctx, x, f->alpha), f->beta);
         return asc_minimum(ctx, asc_relu(ctx, y), full(c, 1.0));
     }
+    if (asc_view_eqs(f->name, "elu")) return asc_elu(ctx, x, f->alpha);
+    if (asc_view_eqs(f->name, "softsign")) return asc_softsign(ctx, x);
+    if (asc_view_eqs(f->name, "softplus")) return asc_softplus(ctx, x);
+    if (asc_view_eqs(f->name, "thresholdedrelu"))
+        return asc_where(ctx, asc_less(ctx, full(c, f->alpha), x), x, full(c, 0.0));
     asc_onnx_fail(c, ASC_UNIMPLEMENTED, "activation '" ASC_VIEW_FMT "'",
                   ASC_VIEW_ARG(asc_view_cut(f->name, 60)));
     return x;
+}
+
+/* The same on the clipped argument. */
+static asc_tensor *act(asc_onnx_call *c, const asc_onnx_rnn *r, int k, asc_tensor *x) {
+    return activated(c, r, k, clipped(c, r, x));
 }
 
 /* Columns [k H, (k+1) H) of the last axis. */
@@ -68,7 +77,8 @@ static void gru_cell(asc_onnx_call *c, const asc_onnx_rnn *r, asc_tensor *x, asc
     s->h = asc_add(ctx, asc_mul(ctx, keep, h), asc_mul(ctx, z, s->h));
 }
 
-/* i, o, f, c: C = f C + i c', H = o h(C); P adds the cell to i and f before, to o after the update */
+/* i, o, f, c: C = f C + i c', H = o h(C); P adds the cell to i and f before, to o after the update. Gates are
+ * clipped, the cell is not, as in onnxruntime. */
 static void lstm_cell(asc_onnx_call *c, const asc_onnx_rnn *r, asc_tensor *x, asc_onnx_rnn_state *s) {
     asc_ctx *ctx = c->ctx;
     asc_tensor *a = asc_add(ctx, x, asc_matmul(ctx, s->h, r->w_rec, false, true));
@@ -83,7 +93,7 @@ static void lstm_cell(asc_onnx_call *c, const asc_onnx_rnn *r, asc_tensor *x, as
     s->c = asc_add(ctx, asc_mul(ctx, f, s->c), asc_mul(ctx, i, act(c, r, 1, ac)));
     if (r->peephole != NULL) ao = asc_add(ctx, ao, asc_mul(ctx, gate(c, r, r->peephole, 1), s->c));
     asc_tensor *o = act(c, r, 0, ao);
-    s->h = asc_mul(ctx, o, act(c, r, 2, s->c));
+    s->h = asc_mul(ctx, o, activated(c, r, 2, s->c));
 }
 
 asc_status asc_onnx_LSTM(asc_onnx_call *c) {

@@ -43,6 +43,7 @@ static int named(asc_onnx_call *c, const char *attr, const char *fallback, const
 }
 
 static const char *const rounding_names[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+enum { BY_SCALE = 4 }; /* down where there is more than before, up where there is less: Resize of opset 10 */
 
 static plan plan_of(asc_onnx_call *c, bool upsample) {
     static const char *const places[] = {"half_pixel",          "pytorch_half_pixel",   "align_corners",
@@ -50,7 +51,7 @@ static plan plan_of(asc_onnx_call *c, bool upsample) {
                                          "half_pixel_symmetric"};
     static const char *const modes[] = {"nearest", "linear", "bilinear", "cubic", "trilinear"};
     bool old = upsample || c->opset < 11;
-    plan p = {.place = ASYMMETRIC, .rounding = 2};
+    plan p = {.place = ASYMMETRIC, .rounding = upsample ? 2 : BY_SCALE};
     p.mode = "nllcl"[named(c, "mode", "nearest", modes, 5)];
     if (old) return p;
     p.place = (place)named(c, "coordinate_transformation_mode", "half_pixel", places, N_PLACES);
@@ -86,8 +87,9 @@ static double source(const plan *p, const axis_plan *x, int64_t i) {
 
 static int64_t inside(double i, int64_t n) { return i < 0 ? 0 : i > (double)(n - 1) ? n - 1 : (int64_t)i; }
 
-static int64_t nearest(int rounding, double x, int64_t n) {
+static int64_t nearest(int rounding, double scale, double x, int64_t n) {
     double low = floor(x);
+    if (rounding == BY_SCALE) rounding = scale < 1 ? 3 : 2;
     double r = rounding == 0   ? (x == low + 0.5 ? low : floor(x + 0.5))
                : rounding == 1 ? floor(x + 0.5)
                : rounding == 2 ? low
@@ -146,7 +148,8 @@ static asc_tensor *by_matrix(asc_onnx_call *c, const plan *p, const axis_plan *a
 static asc_tensor *by_choice(asc_onnx_call *c, const plan *p, const axis_plan *ax, asc_tensor *t, int axis) {
     int32_t *index = asc_onnx_places(c, ax->m);
     if (index == NULL || ax->n > INT32_MAX) return t;
-    for (int64_t i = 0; i < ax->m; i++) index[i] = (int32_t)nearest(p->rounding, source(p, ax, i), ax->n);
+    for (int64_t i = 0; i < ax->m; i++)
+        index[i] = (int32_t)nearest(p->rounding, ax->scale, source(p, ax, i), ax->n);
     return asc_onnx_choose(c, t, axis, index, ax->m);
 }
 

@@ -3,7 +3,8 @@
 
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
 
-/* The axis cut by NumPy's rule of start:end:step. */
+/* The axis cut by NumPy's rule of start:end:step, but that a start before the axis is its first element when
+ * going backwards, too. */
 static asc_tensor *cut(asc_onnx_call *c, asc_tensor *t, int axis, int64_t from, int64_t to, int64_t step) {
     if (asc_tensor_poisoned(t)) return t;
     int64_t n = t->shape.dims[axis], count = 0;
@@ -14,7 +15,7 @@ static asc_tensor *cut(asc_onnx_call *c, asc_tensor *t, int axis, int64_t from, 
         to = clamp(to, 0, n);
         count = to > from ? (to - from - 1) / step + 1 : 0;
     } else {
-        from = clamp(from, -1, n - 1);
+        from = clamp(from, n > 0 ? 0 : -1, n - 1);
         to = clamp(to, -1, n - 1);
         count = from > to ? (from - to - 1) / -step + 1 : 0;
     }

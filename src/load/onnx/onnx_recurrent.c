@@ -19,12 +19,14 @@ static void read_activations(asc_onnx_call *c, asc_onnx_rnn *r, const char *cons
         asc_onnx_rnn_act *f = &r->act[i];
         bool given = names != NULL && (size_t)i < names->n && names->strings != NULL;
         f->name = given ? lower(c, names->strings[i]) : asc_view_of(acts[i % r->n_acts]);
-        bool leaky = asc_view_eqs(f->name, "leakyrelu"), hard = asc_view_eqs(f->name, "hardsigmoid");
+        bool leaky = asc_view_eqs(f->name, "leakyrelu"), one = asc_view_eqs(f->name, "elu");
+        one = one || leaky || asc_view_eqs(f->name, "thresholdedrelu");
+        bool hard = asc_view_eqs(f->name, "hardsigmoid");
         bool two = hard || asc_view_eqs(f->name, "affine") || asc_view_eqs(f->name, "scaledtanh");
         f->alpha = leaky ? 0.01 : hard ? 0.2 : 1.0;
         f->beta = hard ? 0.5 : asc_view_eqs(f->name, "scaledtanh") ? 1.0 : 0.0;
         /* the lists hold numbers only for the activations that take them */
-        if ((leaky || two) && alpha != NULL && alpha->floats != NULL && a < alpha->n)
+        if ((one || two) && alpha != NULL && alpha->floats != NULL && a < alpha->n)
             f->alpha = alpha->floats[a++];
         if (two && beta != NULL && beta->floats != NULL && b < beta->n) f->beta = beta->floats[b++];
     }
