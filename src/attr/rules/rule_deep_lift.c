@@ -117,6 +117,12 @@ asc_rule_row asc_dl_row(const asc_op *op) {
     return row != NULL ? *row : deduced(op);
 }
 
+static const asc_rule_row *captum_row(int opcode) {
+    return find(captum_rows, sizeof captum_rows / sizeof captum_rows[0], opcode);
+}
+
+bool asc_dl_captum_hooks(int opcode) { return captum_row(opcode) != NULL; }
+
 asc_status asc_rules_init_deep_lift(asc_ctx *ctx, const asc_rule_options *o, asc_rules *out) {
     asc_status st = asc_rules_init(ctx, o, "deep-lift", out);
     for (size_t i = 0; i < ASC_N_OPS; i++) {
@@ -124,7 +130,7 @@ asc_status asc_rules_init_deep_lift(asc_ctx *ctx, const asc_rule_options *o, asc
             out->grad.vjp[i] = asc_dl_row(asc_ops[i]).fn;
             continue;
         }
-        const asc_rule_row *row = find(captum_rows, sizeof captum_rows / sizeof captum_rows[0], (int)i);
+        const asc_rule_row *row = captum_row((int)i);
         out->grad.vjp[i] = row != NULL ? row->fn : NULL;
     }
     return st;

@@ -70,7 +70,8 @@ void asc_dl_norm(asc_vjp_args *a);
 /* Mean slopes of exp and log between a pair of arguments, given the values there. */
 asc_tensor *asc_dl_exp_slope(asc_ctx *ctx, asc_tensor *d, asc_tensor *e, asc_tensor *e0);
 asc_tensor *asc_dl_log_slope(asc_ctx *ctx, asc_tensor *x, asc_tensor *x0);
-/* Captum's own rules. */
+/* Captum's own rules, and whether Captum has one for an op. */
+bool asc_dl_captum_hooks(int opcode);
 void asc_dl_captum_rescale(asc_vjp_args *a);
 void asc_dl_captum_softmax(asc_vjp_args *a);
 void asc_dl_captum_max_pool(asc_vjp_args *a);

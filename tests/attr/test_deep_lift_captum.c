@@ -1,0 +1,76 @@
+/* DeepLift with Captum's numbers where one layer that has a rule feeds another: Captum 0.9 loses the second
+ * one's, unless the first is the layer that is attributed to. Figures: captum 0.9.0 on torch 2.15, in f64. */
+#include "grad.h"
+#include "harness.h"
+#include "ops.h"
+#include "rules.h"
+#include <math.h>
+
+enum { WIDTH = 4 };
+static const double at[WIDTH] = {1, 2, -1, 0.5}, from[WIDTH] = {0, 1, 1, -1};
+
+static asc_tensor *linear(asc_ctx *ctx, asc_tensor *x) {
+    const double w[WIDTH * WIDTH] = {1, -2, 0.5, 1, 0.5, 1, -1, 2, -1, 0.5, 2, -0.5, 2, 1, 1, -1};
+    return asc_matmul(ctx, x, asc_from_f64(ctx, ASC_SHAPE(WIDTH, WIDTH), w), false, true);
+}
+
+/* Each gives its result; *inner is the value of the layer before the last. */
+static asc_tensor *pool_behind_elu(asc_ctx *ctx, asc_tensor *x, asc_tensor **inner) {
+    const asc_window two = {.kernel = {2, 1, 1}, .stride = {2, 1, 1}, .dilation = {1, 1, 1}};
+    *inner = asc_elu(ctx, asc_reshape(ctx, linear(ctx, x), ASC_SHAPE(1, 1, WIDTH)), 0.7);
+    return asc_max_pool(ctx, *inner, &two);
+}
+
+static asc_tensor *tanh_behind_sigmoid(asc_ctx *ctx, asc_tensor *x, asc_tensor **inner) {
+    *inner = asc_sigmoid(ctx, linear(ctx, x));
+    return asc_tanh(ctx, *inner);
+}
+
+typedef asc_tensor *(*net_fn)(asc_ctx *ctx, asc_tensor *x, asc_tensor **inner);
+
+/* Scores of the sum of the net's results, of its input or of the inner layer. */
+static void expect(net_fn net, bool at_inner, const double want[WIDTH]) {
+    asc_ctx *ctx = test_ctx("reference", "deferred");
+    const asc_rule_options o = {.compat_captum = true};
+    const int axes[ASC_MAX_RANK] = {0, 1, 2, 3, 4, 5};
+    asc_rules rules;
+    double m[WIDTH], v[WIDTH], v0[WIDTH];
+    asc_scope_begin(ctx);
+    assert_ok(ctx, asc_rules_init_deep_lift(ctx, &o, &rules));
+    asc_tensor *x = asc_from_f64(ctx, ASC_SHAPE(1, WIDTH), at), *in, *g;
+    asc_tensor *x0 = asc_from_f64(ctx, ASC_SHAPE(1, WIDTH), from), *in0;
+    asc_tensor *y = net(ctx, x, &in), *y0 = net(ctx, x0, &in0);
+    y = asc_sum(ctx, y, y->shape.rank, axes, false);
+    y0 = asc_sum(ctx, y0, y0->shape.rank, axes, false);
+    if (at_inner) x = in, x0 = in0;
+    asc_grad_paired(ctx, &rules.grad, y, y0, NULL, &x, &x0, 1, &g);
+    assert_ok(ctx, asc_read_f64(ctx, g, m, WIDTH));
+    assert_ok(ctx, asc_read_f64(ctx, x, v, WIDTH));
+    assert_ok(ctx, asc_read_f64(ctx, x0, v0, WIDTH));
+    for (int i = 0; i < WIDTH; i++) {
+        double got = m[i] * (v[i] - v0[i]);
+        if (!(fabs(got - want[i]) <= 1e-11)) fail_msg("score %d: %.12g, not %.12g", i, got, want[i]);
+    }
+    asc_rules_deinit(&rules);
+    assert_ok(ctx, asc_scope_end(ctx));
+    test_ctx_end(ctx);
+}
+
+static void second_rules_are_lost(void **state) {
+    (void)state;
+    expect(pool_behind_elu, false,
+           (const double[]){2.39271271552, 1.78542543104, -0.429149137928, 0.856276293108});
+    expect(tanh_behind_sigmoid, false,
+           (const double[]){-0.0230166242026, 0.0513136907662, -0.64314722579, 0.0950774864791});
+}
+
+static void behind_the_layer_they_are_not(void **state) {
+    (void)state;
+    expect(pool_behind_elu, true, (const double[]){0, 5.10526530173, -0.5, 0});
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(second_rules_are_lost),
+                                       cmocka_unit_test(behind_the_layer_they_are_not)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
