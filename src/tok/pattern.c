@@ -1,12 +1,14 @@
 /* pattern.c - see pattern.h. The only file that knows Oniguruma. */
 #include "pattern.h"
 #include "char_sets.h"
+#include "digit_groups.h"
 #include <oniguruma.h>
 
 struct asc_pattern {
     char *literal; /* a fixed text, when it is not empty */
     size_t literal_len;
     regex_t *regex;
+    asc_digit_groups digits; /* not NONE: regex is that of a run of digits */
     OnigMatchParam *limits;
 };
 
@@ -43,6 +45,9 @@ asc_status asc_pattern_create(asc_ctx *ctx, asc_view text, bool regex, asc_patte
     } else { /* an empty text matches everywhere, as an empty expression does */
         OnigErrorInfo info = {0};
         OnigEncoding utf8 = ONIG_ENCODING_UTF8;
+        char run[64];
+        p->digits = asc_digit_groups_of(text, run);
+        if (p->digits != ASC_DIGITS_NONE) text = asc_view_of(run);
         const OnigUChar *begin = (const OnigUChar *)(text.ptr != NULL ? text.ptr : "");
         onig_initialize(&utf8, 1);
         int rc =
@@ -148,6 +153,26 @@ done:
     return st;
 }
 
+/* Cuts the run of digits [start, end) from its end, in threes; s: the text that was searched. */
+static asc_status cut_digits(const asc_pattern *p, const OnigRegion *region, const char *s, asc_cuts *cuts,
+                             size_t *prev) {
+    asc_status st = ASC_OK;
+    const size_t start = (size_t)region->beg[0], end = (size_t)region->end[0];
+    const bool groups = p->digits == ASC_DIGITS_GROUPS;
+    size_t left = 0; /* digits from i on */
+    for (size_t i = start; i < end; i++) left += ((unsigned char)s[i] & 0xC0) != 0x80;
+    if (groups && region->beg[1] < 0) return ASC_OK; /* no group may end where the run does */
+    for (size_t i = start, group = start; i < end && st == ASC_OK;) {
+        if (!groups && left % 3 == 0) st = add_match(cuts, prev, i, i);
+        for (i++; i < end && ((unsigned char)s[i] & 0xC0) == 0x80;) i++;
+        left--;
+        if (!groups || left % 3 != 0 || st != ASC_OK) continue;
+        st = add_match(cuts, prev, group, i);
+        group = i;
+    }
+    return st;
+}
+
 asc_status asc_pattern_cut(asc_ctx *ctx, const asc_pattern *p, asc_view text, asc_cuts *cuts) {
     asc_status st = ASC_OK;
     size_t prev = 0, last = SIZE_MAX; /* where the match before ended */
@@ -168,6 +193,11 @@ asc_status asc_pattern_cut(asc_ctx *ctx, const asc_pattern *p, asc_view text, as
             if (rc == ONIG_MISMATCH) break;
             if (rc < 0) ASC_TRY(failed(ctx, rc, NULL, (asc_view){NULL, 0}));
             size_t start = (size_t)region->beg[0], end = (size_t)region->end[0];
+            if (p->digits != ASC_DIGITS_NONE) {
+                ASC_TRY(cut_digits(p, region, (const char *)s, cuts, &prev));
+                at = end;
+                continue;
+            }
             if (start == end && last == end) { /* nothing, right behind a match: one character on */
                 uint32_t cp;
                 at += at < text.len ? asc_utf8_decode(text.ptr + at, text.len - at, &cp, NULL) : 1;

@@ -1,6 +1,7 @@
 /* test_pretok.c - pre-tokenizers by pattern against the cuts of Hugging Face tokenizers; every name of the
  * table compiles; pieces of any bytes tile. */
 #include "golden_line.h"
+#include "digit_groups.h"
 #include "pretok.h"
 #include "unicode.h"
 
@@ -148,9 +149,88 @@ static void steps(void **state) {
     free(text);
 }
 
+static const char *const digit_patterns[] = {"\\d{1,3}(?=(?:\\d{3})*\\b)",
+                                             "\\d{1,3}(?=(\\d{3})*\\b)",
+                                             "[0-9]{1,3}(?=(?:[0-9]{3})*\\b)",
+                                             "\\p{Nd}{1,3}(?=(?:\\p{Nd}{3})*\\b)",
+                                             "\\p{N}{1,3}(?=(?:\\p{N}{3})*(?!\\p{N}))",
+                                             "\\d{1,3}(?=(\\d{3})*(?!\\d))",
+                                             "(?=(\\d{3})+(?!\\d))",
+                                             "(?=(?:\\p{N}{3})+(?!\\p{N}))",
+                                             "(?=([0-9]{3})+(?![0-9]))"};
+
+/* Patterns that count digits in threes against themselves, run by Oniguruma: "(?:)" in front changes nothing
+ * but that they are not known. */
+static void digits_as_their_patterns(void **state) {
+    (void)state;
+    static const char *const parts[] = {
+        "1",        "23",      "456", "7890", " ", "a", "_", ".", "\xD9\xA3" /* Nd */, "\xC2\xB2" /* No */,
+        "\xC3\xA9", "\xCC\x81" /* Mn */};
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    asc_cuts a = {.ctx = ctx}, b = {.ctx = ctx};
+    uint32_t seed = 7;
+    for (size_t i = 0; i < sizeof digit_patterns / sizeof *digit_patterns; i++) {
+        char longer[96], run[64];
+        asc_pattern *fast = NULL, *plain = NULL;
+        snprintf(longer, sizeof longer, "(?:)%s", digit_patterns[i]);
+        assert_true(asc_digit_groups_of(asc_view_of(digit_patterns[i]), run) != ASC_DIGITS_NONE);
+        assert_true(asc_digit_groups_of(asc_view_of(longer), run) == ASC_DIGITS_NONE);
+        assert_ok(ctx, asc_pattern_create(ctx, asc_view_of(digit_patterns[i]), true, &fast));
+        assert_ok(ctx, asc_pattern_create(ctx, asc_view_of(longer), true, &plain));
+        for (int k = 0; k < 400; k++) {
+            char text[128];
+            size_t len = 0;
+            for (int w = 0; w < 1 + k % 20; w++) {
+                seed = seed * 1664525u + 1013904223u;
+                const char *part = parts[(seed >> 16) % (sizeof parts / sizeof *parts)];
+                memcpy(text + len, part, strlen(part));
+                len += strlen(part);
+            }
+            assert_ok(ctx, asc_pattern_cut(ctx, fast, (asc_view){text, len}, &a));
+            assert_ok(ctx, asc_pattern_cut(ctx, plain, (asc_view){text, len}, &b));
+            bool same = a.n == b.n;
+            for (size_t c = 0; same && c < a.n; c++)
+                same =
+                    a.v[c].start == b.v[c].start && a.v[c].end == b.v[c].end && a.v[c].match == b.v[c].match;
+            if (!same) fail_msg("%s on '%.*s'", digit_patterns[i], (int)len, text);
+        }
+        asc_pattern_destroy(ctx, fast);
+        asc_pattern_destroy(ctx, plain);
+    }
+    asc_free(ctx, a.v);
+    asc_free(ctx, b.v);
+    test_ctx_end(ctx);
+}
+
+/* A megabyte of digits: as regular expressions these patterns would take 10^11 steps, and give up. */
+static void long_runs_of_digits(void **state) {
+    (void)state;
+    static const char *const names[] = {"tiny_aya", "cohere2moe", "superbpe"};
+    enum { LEN = 1 << 20 };
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    char *text = asc_alloc(ctx, ASC_MEM_SCRATCH, LEN + 1);
+    assert_non_null(text);
+    memset(text, '7', LEN);
+    text[LEN] = 'a';
+    for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
+        const asc_pretok *pre = asc_pretok_find(asc_view_of(names[i / 2]));
+        asc_pretok_patterns p;
+        asc_cuts cuts = {.ctx = ctx};
+        const size_t len = LEN + i % 2;
+        assert_ok(ctx, asc_pretok_compile(ctx, pre, &p));
+        assert_ok(ctx, asc_pretok_cut(ctx, &p, (asc_view){text, len}, (asc_span){0, len}, &cuts));
+        assert_int_equal(cuts.n, LEN / 3 + 1 + i % 2); /* and the letter */
+        asc_free(ctx, cuts.v);
+        asc_pretok_patterns_deinit(ctx, &p);
+    }
+    asc_free(ctx, text);
+    test_ctx_end(ctx);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(against_tokenizers),
-                                       cmocka_unit_test(all_names_on_any_bytes),
-                                       cmocka_unit_test(jais2_as_its_pattern), cmocka_unit_test(steps)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(against_tokenizers),       cmocka_unit_test(all_names_on_any_bytes),
+        cmocka_unit_test(jais2_as_its_pattern),     cmocka_unit_test(steps),
+        cmocka_unit_test(digits_as_their_patterns), cmocka_unit_test(long_runs_of_digits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
