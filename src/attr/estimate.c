@@ -7,156 +7,18 @@
 
 static double seconds_since(uint64_t t0) { return (double)(asc_now_ns() - t0) * 1e-9; }
 
-/* ---- rates ---- */
-
-asc_status asc_estimate_timed(asc_job *j, asc_status (*step)(asc_job *j, asc_tensor *x, asc_tensor *g),
-                              asc_tensor *x, asc_tensor *g, asc_timing *out) {
-    static const double LONG = 1.0, ENOUGH = 0.1;
-    enum { MOST_ROUNDS = 12 };
-    asc_ctx *ctx = j->ctx;
-    asc_exec_stats before = asc_exec_stats_of(ctx), after;
-    *out = (asc_timing){0};
-    for (int round = 0; round < MOST_ROUNDS; round++) {
-        asc_scope_begin(ctx);
-        asc_status st = asc_scope_close(ctx, step(j, x, g));
-        if (st != ASC_OK) return st;
-        after = asc_exec_stats_of(ctx);
-        *out = (asc_timing){after.flops - before.flops, after.seconds - before.seconds};
-        if (round == 0 && out->seconds < LONG) before = after;
-        if (out->seconds > (round == 0 ? LONG : ENOUGH)) break;
-    }
-    return ASC_OK;
-}
-
-static asc_tensor *one_block(asc_job *j, asc_tensor *x) {
-    asc_decoder *d = &j->m->decoder;
-    int64_t l = (d->cfg.n_layers - 1) / 2;
-    return asc_decoder_blocks(d, &(asc_decoder_run){.x = x}, l, l + 1, x);
-}
-
-static asc_status forward_block(asc_job *j, asc_tensor *x, asc_tensor *g) {
-    (void)g;
-    asc_tensor *y = one_block(j, x);
-    return asc_run(j->ctx, &y, 1);
-}
-
-static asc_status both_block(asc_job *j, asc_tensor *x, asc_tensor *g) {
-    asc_tensor *y = one_block(j, x), *gx;
-    asc_grad(j->ctx, y, g, &x, 1, &gx);
-    return asc_run(j->ctx, &gx, 1);
-}
-
-static asc_status score(asc_job *j, asc_tensor *x, bool backward) {
-    asc_ctx *ctx = j->ctx;
-    asc_answer answers[2];
-    int64_t t = x->shape.dims[1];
-    (void)asc_job_answers(j, answers);
-    int64_t n = (int64_t)(answers[0].n - answers[0].first);
-    if (n > t) answers[0].first = answers[0].n - (size_t)(n = t);
-    asc_tensor *h = n == t ? x : asc_slice(ctx, x, 1, t - n, n), *ts[2];
-    asc_status st = asc_run(ctx, &h, 1);
-    if (st != ASC_OK) return st;
-    ts[0] = asc_answer_score(j, h, &answers[0]);
-    if (backward) asc_grad(ctx, ts[0], asc_full(ctx, ts[0]->shape, 1.0), &h, 1, &ts[1]);
-    return asc_run(ctx, ts, backward ? 2 : 1);
-}
-
-static asc_status forward_head(asc_job *j, asc_tensor *x, asc_tensor *g) {
-    (void)g;
-    return score(j, x, false);
-}
-static asc_status both_head(asc_job *j, asc_tensor *x, asc_tensor *g) {
-    (void)g;
-    return score(j, x, true);
-}
-
-/* Encoders: the whole model at once; they are shallow, and a text is short. */
-static asc_status forward_whole(asc_job *j, asc_tensor *x, asc_tensor *g) {
-    (void)g;
-    asc_tensor *y = asc_job_scalar(j, x, NULL, NULL);
-    return asc_run(j->ctx, &y, 1);
-}
-static asc_status both_whole(asc_job *j, asc_tensor *x, asc_tensor *g) {
-    (void)g;
-    asc_tensor *y = asc_job_scalar(j, x, NULL, NULL), *gx = y;
-    if (!asc_tensor_poisoned(y)) asc_grad(j->ctx, y, asc_full(j->ctx, y->shape, 1.0), &x, 1, &gx);
-    return asc_run(j->ctx, &gx, 1);
-}
-
-/* Arithmetic a second over the whole model at b prompts of len tokens, from one block and the head. */
-static asc_status measure(asc_job *j, bool backward, size_t len, size_t b, double *rate) {
-    asc_ctx *ctx = j->ctx;
-    double layers = (double)j->m->info.n_layers;
-    asc_timing block = {0}, head = {0};
-    asc_status st = ASC_OK;
-    *rate = 0.0;
-    int32_t *ids = asc_calloc(ctx, ASC_MEM_SCRATCH, b * len + 1, sizeof *ids);
-    if (ids == NULL) return ASC_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; i < b * len; i++) ids[i] = j->r->prompt_ids[i % j->r->n_prompt];
-    asc_scope_begin(ctx);
-    asc_tensor *x = asc_model_embed(j->m, ids, (int64_t)b, (int64_t)len), *g = NULL;
-    ASC_TRY(asc_run(ctx, &x, 1));
-    asc_tensor_detach(x);
-    if (j->encoder != NULL || j->neuron.on) {
-        ASC_TRY(asc_estimate_timed(j, backward ? both_whole : forward_whole, x, NULL, &block));
-        if (block.seconds > 0.0) *rate = block.flops / block.seconds;
-        goto done;
-    }
-    if (backward) {
-        g = asc_scale(ctx, x, 0.5); /* any values: their time is the same */
-        ASC_TRY(asc_run(ctx, &g, 1));
-        asc_tensor_detach(g);
-    }
-    ASC_TRY(asc_estimate_timed(j, backward ? both_block : forward_block, x, g, &block));
-    ASC_TRY(asc_estimate_timed(j, backward ? both_head : forward_head, x, g, &head));
-    double t = layers * block.seconds + head.seconds;
-    if (t > 0.0) *rate = (layers * block.flops + head.flops) / t;
-done:
-    asc_free(ctx, ids);
-    return asc_scope_close(ctx, st);
-}
-
-/* The rate at about so many rows: one that the model remembers, or a new one. Rows of several texts of an
- * encoder, counted together, are texts as long as the prompt: a longer one may pass its context. */
-static asc_status rate_at(asc_job *j, bool backward, size_t len, size_t b, double *out) {
-    asc_estimate *e = j->estimate;
-    const double rows = (double)(len * b);
-    if (j->encoder != NULL && len > j->r->n_prompt) {
-        b = (len * b + j->r->n_prompt - 1) / j->r->n_prompt;
-        len = j->r->n_prompt;
-    }
-    const bool whole = j->encoder != NULL || j->neuron.on;
-    const asc_rate_kind kind =
-        (asc_rate_kind)((whole ? ASC_RATE_WHOLE_FORWARD : ASC_RATE_FORWARD) + backward);
-    const asc_precision level = j->ctx->precision;
-    const double *kept = asc_rates_find(&j->m->rates, kind, level, rows, 0.0);
-    if (kept != NULL) {
-        *out = kept[0];
-        return ASC_OK;
-    }
-    uint64_t t0 = asc_now_ns();
-    size_t base = asc_price_base(j->ctx);
-    asc_status st = measure(j, backward, len, b, out);
-    e->measuring += seconds_since(t0);
-    if (asc_price_base(j->ctx) > base) e->probes += asc_price_base(j->ctx) - base;
-    if (st != ASC_OK) return st;
-    asc_rates_keep(&j->m->rates, kind, level, rows, 0.0, (double[3]){*out, 0.0, 0.0});
-    return ASC_OK;
-}
-
-asc_status asc_estimate_rate(asc_job *j, size_t len, double *out) { return rate_at(j, false, len, 1, out); }
-
 /* Seconds that a byte of fresh memory costs at its first touch. */
 static asc_status touch_cost(asc_job *j, double *out) {
-    enum { BYTES = 32 << 20 };
+    enum { LEAST = 32 << 20, MOST = 128 << 20 };
+    const size_t part = j->estimate->fresh / 4, bytes = part < LEAST ? LEAST : part > MOST ? MOST : part;
     const double *kept = asc_rates_find(&j->m->rates, ASC_RATE_TOUCH, ASC_PRECISION_HIGHEST, 0.0, 0.0);
     uint64_t t0 = asc_now_ns();
     *out = kept != NULL ? kept[0] : 0.0;
     if (kept != NULL) return ASC_OK;
-    char *p = asc_alloc_buffer(j->ctx, ASC_MEM_SCRATCH, BYTES);
+    char *p = asc_alloc_buffer(j->ctx, ASC_MEM_SCRATCH, bytes);
     if (p == NULL) return ASC_RESOURCE_EXHAUSTED;
-    for (size_t i = 0; i < BYTES; i += 4096) p[i] = 1;
-    *out = seconds_since(t0) / BYTES;
+    for (size_t i = 0; i < bytes; i += 4096) p[i] = 1;
+    *out = seconds_since(t0) / (double)bytes;
     asc_rates_keep(&j->m->rates, ASC_RATE_TOUCH, ASC_PRECISION_HIGHEST, 0.0, 0.0,
                    (double[3]){*out, 0.0, 0.0});
     asc_free(j->ctx, p);
@@ -183,17 +45,32 @@ static void count(asc_job *j, const asc_price *p, double times, double rate) {
                       times * (p->cost.bytes_read + p->cost.bytes_written));
 }
 
+/* Block by block a gradient takes a forward pass more, or two where inputs of few blocks are kept: so much of
+ * all arithmetic, as a gradient takes twice what a forward pass does. */
+static double forward_share(size_t keep_every) {
+    return keep_every == 0 ? 0.0 : keep_every == 1 ? 1.0 / 4.0 : 2.0 / 5.0;
+}
+
 static asc_status count_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t b, double times,
                               size_t keep_every) {
     asc_price p;
-    double rate;
-    bool backward = asc_pass_is_backward(kind);
+    double rate, forward = 0.0;
+    asc_rate_of what = {.len = len, .batch = b, .backward = asc_pass_is_backward(kind)};
     bool prepares = asc_price_prepares(j->ctx, true); /* as it will be when it has run */
     asc_status st = asc_job_need(j, kind, len, b, keep_every, &p);
     (void)asc_price_prepares(j->ctx, prepares);
-    if (st == ASC_OK) st = rate_at(j, backward, len, b, &rate);
-    if (st == ASC_OK) count(j, &p, times, rate);
-    return st;
+    if (st != ASC_OK) return st;
+    const double flops = times * p.cost.flops, share = what.backward ? forward_share(keep_every) : 0.0;
+    what.work = flops;
+    what.one_block = keep_every > 0;
+    st = asc_estimate_rate(j, &what, &rate);
+    what.backward = false;
+    if (st == ASC_OK && share > 0.0) st = asc_estimate_rate(j, &what, &forward);
+    if (st != ASC_OK) return st;
+    double seconds = rate > 0.0 ? (1.0 - share) * flops / rate : 0.0;
+    if (forward > 0.0) seconds += share * flops / forward;
+    asc_estimate_work(j, &p, seconds, flops, times * (p.cost.bytes_read + p.cost.bytes_written));
+    return ASC_OK;
 }
 
 asc_status asc_estimate_passes(asc_job *j, asc_pass_kind kind, size_t len, size_t n, const asc_way *way) {
@@ -209,7 +86,8 @@ asc_status asc_estimate_passes(asc_job *j, asc_pass_kind kind, size_t len, size_
 
 asc_status asc_estimate_program(asc_job *j, const asc_price *p, size_t rows) {
     double rate;
-    asc_status st = rate_at(j, false, rows, 1, &rate);
+    const asc_rate_of what = {.len = rows, .batch = 1, .work = p->cost.flops};
+    asc_status st = asc_estimate_rate(j, &what, &rate);
     if (st == ASC_OK) count(j, p, 1.0, rate);
     return st;
 }
@@ -217,7 +95,9 @@ asc_status asc_estimate_program(asc_job *j, const asc_price *p, size_t rows) {
 asc_status asc_estimate_gradients(asc_job *j, const asc_price *p, size_t len, size_t n, size_t passes,
                                   size_t n_backward) {
     double rate;
-    asc_status st = rate_at(j, true, len, n, &rate);
+    const asc_rate_of what = {
+        .len = len, .batch = n, .backward = true, .work = (double)passes * p->cost.flops};
+    asc_status st = asc_estimate_rate(j, &what, &rate);
     if (st == ASC_OK) count(j, p, (double)passes, rate);
     j->r->n_forward += passes;
     j->r->n_backward += n_backward;
@@ -244,7 +124,8 @@ static asc_status count_ends(asc_job *j, size_t len) {
     (void)asc_price_prepares(ctx, prepares);
     asc_price_end(ctx);
     st = asc_scope_close(ctx, st);
-    if (st == ASC_OK) st = rate_at(j, false, len, 1, &rate);
+    if (st == ASC_OK)
+        st = asc_estimate_rate(j, &(asc_rate_of){.len = len, .batch = 1, .work = p.cost.flops}, &rate);
     if (st == ASC_OK) count(j, &p, 1.0, rate);
     return st;
 }

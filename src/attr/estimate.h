@@ -1,7 +1,7 @@
 /* estimate.h - a dry run: the method goes its way, its passes are priced and counted instead of run.
  *
  * Peak, arithmetic and bytes moved are those of the programs that would run. Time: arithmetic over the rate
- * at which this machine runs one block of the model (and its head) at the very shape of a pass, measured here
+ * at which this machine runs some blocks of the model (and its head) at the very shape of a pass, measured here
  * once for each shape (and kept for a minute, models/rates.h); fresh memory over the measured rate of first
  * touching it; and what the dry run itself took for everything that a real run does as well. */
 #ifndef ASC_ESTIMATE_H
@@ -33,16 +33,23 @@ void asc_estimate_work(asc_job *j, const asc_price *p, double seconds, double fl
 /* Counts the answer that the model writes itself: the prompt once more, then token by token
  * (estimate_answer.c). */
 ASC_MUST_USE asc_status asc_estimate_answer(asc_job *j);
-/* Arithmetic a second of forward passes over `len` tokens. */
-ASC_MUST_USE asc_status asc_estimate_rate(asc_job *j, size_t len, double *out);
-/* Mean of some runs of `step` behind a first one, which touches fresh memory and makes the program. One is
- * enough when it takes long. */
+/* What a rate is wanted of: passes over `batch` prompts of `len` tokens. */
+typedef struct asc_rate_of {
+    size_t len, batch;
+    bool backward;  /* with gradients */
+    bool one_block; /* a pass keeps the inner values of one block only */
+    double work;    /* FLOP that are priced by it: the more, the longer it may be measured */
+} asc_rate_of;
+/* Arithmetic a second: one that the model remembers at about so many rows, or a new one (estimate_rate.c). */
+ASC_MUST_USE asc_status asc_estimate_rate(asc_job *j, const asc_rate_of *what, double *out);
+
+/* A run of `step`: the median of some behind a first one, which touches fresh memory and makes the program.
+ * That one is enough when it takes long. */
 typedef struct asc_timing {
-    double flops, seconds;
+    double flops, seconds; /* seconds of everything, recording included */
 } asc_timing;
-ASC_MUST_USE asc_status asc_estimate_timed(asc_job *j,
-                                           asc_status (*step)(asc_job *j, asc_tensor *x, asc_tensor *g),
-                                           asc_tensor *x, asc_tensor *g, asc_timing *out);
+typedef asc_status (*asc_estimate_step)(void *self);
+ASC_MUST_USE asc_status asc_estimate_timed(asc_ctx *ctx, asc_estimate_step step, void *self, asc_timing *out);
 /* The dry run of a job that began at t0 (asc_now_ns): fills in the result's predictions. */
 ASC_MUST_USE asc_status asc_estimate_job(asc_job *j, uint64_t t0);
 

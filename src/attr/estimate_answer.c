@@ -5,40 +5,62 @@
 #include "exec.h"
 #include "kept_keys.h"
 
-/* x: any ids. */
-static asc_status whole_step(asc_job *j, asc_tensor *x, asc_tensor *g) {
-    asc_decoder *d = &j->m->decoder;
-    (void)g;
-    asc_decoder_run run = {.x = x, .tail = 1};
+typedef struct stepper {
+    asc_job *j;
+    asc_tensor *x;
+    asc_kept_keys kept;
+} stepper;
+
+/* A token behind the kept ones, as asc_generate runs it, but for choosing the next. */
+static asc_status whole_step(void *self) {
+    stepper *s = self;
+    asc_decoder *d = &s->j->m->decoder;
+    asc_decoder_run run = {.x = s->x, .tail = 1};
+    asc_kept_keys_attend(&s->kept, &run);
     asc_tensor *y = asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
-    return asc_run(j->ctx, &y, 1);
+    return asc_run(s->j->ctx, &y, 1);
 }
 
-static asc_status measure(asc_job *j, double *out) {
+/* Keys and values of n tokens, all 0. */
+static asc_status keep_zeros(asc_kept_keys *kept, int64_t n) {
+    asc_decoder *d = kept->d;
+    const asc_shape shape = ASC_SHAPE(1, n, d->cfg.n_kv, d->cfg.head_dim);
+    asc_tensor *zeros = asc_full(d->ctx, shape, 0.0);
+    asc_status st = asc_run(d->ctx, &zeros, 1);
+    for (int64_t l = 0; l < d->cfg.n_layers; l++) kept->now[l] = (asc_kv){.k = zeros, .v = zeros};
+    return st == ASC_OK ? asc_kept_keys_append(kept, n) : st;
+}
+
+static asc_status measure(asc_job *j, int64_t n_kept, double *out) {
     asc_ctx *ctx = j->ctx;
-    asc_timing s;
+    asc_timing t = {0};
     const size_t base = asc_price_base(ctx);
     const uint64_t t0 = asc_now_ns();
+    stepper s = {.j = j};
     asc_scope_begin(ctx);
-    asc_tensor *x = asc_decoder_embed(&j->m->decoder, j->r->prompt_ids, 1, 1);
-    asc_status st = asc_run(ctx, &x, 1);
-    if (st == ASC_OK) asc_tensor_detach(x);
-    if (st == ASC_OK) st = asc_estimate_timed(j, whole_step, x, NULL, &s);
+    asc_status st = asc_kept_keys_init(&j->m->decoder, &s.kept);
+    if (st == ASC_OK) st = keep_zeros(&s.kept, n_kept);
+    s.x = asc_decoder_embed(&j->m->decoder, j->r->prompt_ids, 1, 1);
+    if (st == ASC_OK) st = asc_run(ctx, &s.x, 1);
+    if (st == ASC_OK) asc_tensor_detach(s.x);
+    if (st == ASC_OK) st = asc_estimate_timed(ctx, whole_step, &s, &t);
+    asc_kept_keys_deinit(&s.kept);
     st = asc_scope_close(ctx, st);
     j->estimate->measuring += (double)(asc_now_ns() - t0) * 1e-9;
     if (asc_price_base(ctx) > base) j->estimate->probes += asc_price_base(ctx) - base;
-    if (st == ASC_OK) *out = s.seconds > 0.0 ? s.flops / s.seconds : 0.0;
+    if (st == ASC_OK) *out = t.seconds;
     return st;
 }
 
-static asc_status rate_of_step(asc_job *j, double *out) {
+/* Seconds of a step with so many tokens kept. */
+static asc_status time_of_step(asc_job *j, int64_t n_kept, double *out) {
     const asc_precision level = j->ctx->precision;
-    const double *kept = asc_rates_find(&j->m->rates, ASC_RATE_STEP, level, 1.0, 0.0);
+    const double *kept = asc_rates_find(&j->m->rates, ASC_RATE_STEP, level, (double)n_kept, 0.0);
     *out = kept != NULL ? kept[0] : 0.0;
     if (kept != NULL) return ASC_OK;
-    asc_status st = measure(j, out);
+    asc_status st = measure(j, n_kept, out);
     if (st == ASC_OK)
-        asc_rates_keep(&j->m->rates, ASC_RATE_STEP, level, 1.0, 0.0, (double[3]){*out, 0.0, 0.0});
+        asc_rates_keep(&j->m->rates, ASC_RATE_STEP, level, (double)n_kept, 0.0, (double[3]){*out, 0.0, 0.0});
     return st;
 }
 
@@ -65,45 +87,49 @@ static asc_status price_step(asc_job *j, asc_kept_keys *kept, int64_t t, asc_pri
 }
 
 /* Adds a pass, with `beside` bytes of stores and logits. */
-static void add(asc_job *j, const asc_price *p, size_t beside, double times, double rate) {
+static void add(asc_job *j, const asc_price *p, size_t beside, double times, double seconds) {
     asc_price all = *p;
-    const double flops = times * p->cost.flops;
     if (!asc_add_size(all.output_bytes, beside, &all.output_bytes)) all.output_bytes = SIZE_MAX;
-    asc_estimate_work(j, &all, rate > 0.0 ? flops / rate : 0.0, flops,
+    asc_estimate_work(j, &all, times * seconds, times * p->cost.flops,
                       times * (p->cost.bytes_read + p->cost.bytes_written));
 }
 
-asc_status asc_estimate_answer(asc_job *j) {
+static asc_status price_both(asc_job *j, int64_t prompt, int64_t half_way, asc_price *first, asc_price *step) {
     asc_ctx *ctx = j->ctx;
-    asc_decoder *d = &j->m->decoder;
-    const int64_t prompt = (int64_t)j->r->n_prompt, last = prompt + (int64_t)j->r->n_target - 1;
-    const int64_t row = d->cfg.n_kv * d->cfg.head_dim * (int64_t)sizeof(float);
-    const size_t logits = (size_t)d->cfg.n_vocab * sizeof(float);
     asc_kept_keys kept;
-    asc_price first = {0}, step = {0};
-    double rate = 0.0, step_rate = 0.0;
-    asc_status st = asc_estimate_rate(j, (size_t)prompt, &rate);
-    if (st == ASC_OK) st = rate_of_step(j, &step_rate);
-    if (st != ASC_OK) return st;
-    st = asc_kept_keys_init(d, &kept);
+    asc_status st = asc_kept_keys_init(&j->m->decoder, &kept);
     asc_scope_begin(ctx);
     asc_price_begin(ctx);
-    if (st == ASC_OK) st = price_step(j, &kept, prompt, &first);
-    /* half-way is the mean of a step's attention */
-    if (st == ASC_OK) st = asc_kept_keys_pretend(&kept, prompt, asc_kept_keys_room((prompt + last) / 2));
-    if (st == ASC_OK) st = price_step(j, &kept, 1, &step);
-    if (st == ASC_OK) {
-        int64_t room = asc_kept_keys_room(prompt), both = room;
-        add(j, &first, (size_t)((2 * d->cfg.n_layers * room + room) * row) + logits, 1.0, rate);
-        while (room < last) { /* growing stores are there twice, and each room has a program of its own */
-            both = room + asc_kept_keys_room(room + 1);
-            room = asc_kept_keys_room(room + 1);
-            j->estimate->held += step.program_bytes + step.code_bytes;
-        }
-        add(j, &step, (size_t)((2 * d->cfg.n_layers * both + room) * row) + logits, (double)(last - prompt),
-            step_rate);
-    }
+    if (st == ASC_OK) st = price_step(j, &kept, prompt, first);
+    if (st == ASC_OK) st = asc_kept_keys_pretend(&kept, prompt, asc_kept_keys_room(half_way));
+    if (st == ASC_OK) st = price_step(j, &kept, 1, step);
     asc_kept_keys_deinit(&kept);
     asc_price_end(ctx);
     return asc_scope_close(ctx, st);
+}
+
+asc_status asc_estimate_answer(asc_job *j) {
+    asc_decoder *d = &j->m->decoder;
+    const int64_t prompt = (int64_t)j->r->n_prompt, last = prompt + (int64_t)j->r->n_target - 1;
+    const int64_t row = d->cfg.n_kv * d->cfg.head_dim * (int64_t)sizeof(float);
+    const int64_t half_way = (prompt + last) / 2; /* the mean of a step's attention */
+    const size_t logits = (size_t)d->cfg.n_vocab * sizeof(float);
+    asc_price first = {0}, step = {0};
+    double rate = 0.0, step_seconds = 0.0;
+    asc_status st = price_both(j, prompt, half_way, &first, &step);
+    const asc_rate_of what = {.len = (size_t)prompt, .batch = 1, .work = first.cost.flops};
+    if (st == ASC_OK) st = asc_estimate_rate(j, &what, &rate);
+    if (st == ASC_OK) st = time_of_step(j, half_way, &step_seconds);
+    if (st != ASC_OK) return st;
+    int64_t room = asc_kept_keys_room(prompt), both = room;
+    add(j, &first, (size_t)((2 * d->cfg.n_layers * room + room) * row) + logits, 1.0,
+        rate > 0.0 ? first.cost.flops / rate : 0.0);
+    while (room < last) { /* growing stores are there twice, and each room has a program of its own */
+        both = room + asc_kept_keys_room(room + 1);
+        room = asc_kept_keys_room(room + 1);
+        j->estimate->held += step.program_bytes + step.code_bytes;
+    }
+    add(j, &step, (size_t)((2 * d->cfg.n_layers * both + room) * row) + logits, (double)(last - prompt),
+        step_seconds);
+    return ASC_OK;
 }

@@ -1,48 +1,32 @@
-/* trie_estimate.c - the price of a trie. A block's time is a number a token and another a pair of a query and
- * a key that it sees: both are measured here, on the pass with the most pairs and on the same tokens without
- * any keys but their own. */
+/* trie_estimate.c - the price of a trie. Passes are alike in their tokens and differ in what these see: in the
+ * pairs of a query and a key, and in how those lie. So some passes, spread over the walk, are run through some
+ * blocks each, as they would be run, and the others are set beside them: a block's time is a number a token and
+ * another a pair, the line through what was measured. */
 #include "estimate.h"
 #include "exec.h"
 #include "neuron.h"
 #include "trie_values.h"
+#include <math.h>
 
 typedef struct rates {
     double token, pair, row; /* seconds in one block; of a row of the head */
 } rates;
 
-/* Seconds of computing ts(self), behind a first run that touches fresh memory and makes the program. */
-static asc_status timed(asc_ctx *ctx, asc_tensor *(*step)(void *self), void *self, double *out) {
-    static const double ENOUGH = 0.1;
-    enum { MOST_ROUNDS = 8 };
-    double before = 0.0, sum = 0.0;
-    int rounds = 0;
-    for (; rounds <= MOST_ROUNDS && sum < ENOUGH; rounds++) {
-        asc_scope_begin(ctx);
-        asc_tensor *y = step(self);
-        asc_status st = asc_scope_close(ctx, asc_run(ctx, &y, 1));
-        if (st != ASC_OK) return st;
-        const double now = asc_exec_stats_of(ctx).seconds;
-        if (rounds > 0) sum += now - before;
-        before = now;
-    }
-    *out = sum / (rounds - 1);
-    return ASC_OK;
-}
-
 typedef struct probe {
     asc_packed x;
     asc_tensor *stream, *hidden;
-    int64_t block;
+    int64_t first, end; /* blocks */
 } probe;
 
-static asc_tensor *one_block(void *self) {
+static asc_status run_blocks(void *self) {
     probe *p = self;
-    return asc_packed_block(&p->x, p->block, p->stream);
+    asc_packed_blocks(&p->x, p->first, p->end, p->stream);
+    return asc_run(p->x.j->ctx, p->x.results, p->x.n_results);
 }
-static asc_tensor *one_head(void *self) {
+static asc_status run_head(void *self) {
     probe *p = self;
     asc_packed_numbers(&p->x, p->hidden);
-    return p->x.results[p->x.n_results - 1]; /* of the last part: all are alike */
+    return asc_run(p->x.j->ctx, &p->x.results[p->x.n_results - 1], 1); /* of the last part: all are alike */
 }
 
 /* Values of ids that later runs start from. */
@@ -57,29 +41,29 @@ static bool has_head(const asc_job *j, const asc_trie_plan *plan) {
     return plan->look.n_layers > 0 && !j->neuron.on;
 }
 
-/* Seconds of one block of a pass, and of a row of the head: with the pass's keys or (alone) with every token
- * seeing only itself. */
-static asc_status time_pass(asc_job *j, const asc_trie_plan *plan, asc_trie_pass *p, bool alone,
-                            double *block, double *head) {
+/* Seconds of a block of a pass, of which n_blocks are run. row: NULL, or the seconds of a row of the head. */
+static asc_status time_pass(asc_job *j, const asc_trie_plan *plan, const asc_trie_pass *p, int64_t n_blocks,
+                            double *block, double *row) {
     asc_ctx *ctx = j->ctx;
     asc_kv *store = NULL;
-    probe r = {.block = (j->m->decoder.cfg.n_layers - 1) / 2};
-    const size_t tail = plan->look.tail < p->n ? plan->look.tail : p->n;
-    r.x = (asc_packed){.j = j, .n = p->n, .tail = tail, .past = p->past, .n_layers = 1};
-    r.x.whole = plan->whole;
+    probe r = {.first = (asc_neuron_blocks(j) - n_blocks) / 2};
+    asc_timing t = {0};
+    r.end = r.first + n_blocks;
+    r.x = (asc_packed){.j = j, .n = p->n, .tail = p->tail, .past = p->past, .whole = plan->whole};
+    r.x.n_layers = p->n_layers > 0 ? plan->look.n_layers : 0;
+    r.x.keep = p->n_keep > 0;
     asc_scope_begin(ctx);
-    for (size_t i = 0; alone && i < p->past + p->n; i++) p->parent[i] = -1;
-    asc_status st = asc_packed_store(j, p->past, r.block, r.block + 1, false, &store);
+    asc_status st = asc_packed_store(j, p->past, r.first, r.end, false, &store);
     r.x.store = store;
     if (st == ASC_OK) st = asc_packed_leaves(&r.x, p);
     if (st != ASC_OK) goto done;
     r.stream = fixed(j, asc_gather(ctx, j->m->decoder.embed, r.x.ids), &st);
-    r.hidden = fixed(j, asc_slice(ctx, r.stream, 1, 0, (int64_t)tail), &st);
-    if (st == ASC_OK) st = timed(ctx, one_block, &r, block);
-    *head = 0.0;
-    if (st == ASC_OK && !alone && has_head(j, plan)) {
-        st = timed(ctx, one_head, &r, head);
-        *head /= (double)(tail - (r.x.n_parts - 1) * r.x.part);
+    r.hidden = fixed(j, asc_slice(ctx, r.stream, 1, 0, (int64_t)p->tail), &st);
+    if (st == ASC_OK) st = asc_estimate_timed(ctx, run_blocks, &r, &t);
+    *block = t.seconds / (double)n_blocks;
+    if (st == ASC_OK && row != NULL) {
+        st = asc_estimate_timed(ctx, run_head, &r, &t);
+        *row = t.seconds / (double)(p->tail - (r.x.n_parts - 1) * r.x.part);
     }
 done:
     asc_packed_deinit(&r.x);
@@ -87,35 +71,82 @@ done:
     return asc_scope_close(ctx, st);
 }
 
-/* On the pass that has the most pairs. */
-static asc_status measure(asc_job *j, const asc_trie *t, const asc_trie_plan *plan, rates *out) {
+/* Sums over the passes measured, for the line through them. */
+typedef struct sums {
+    double n, tokens, pairs, seconds, pp, ps; /* pairs and seconds a token: their products */
+} sums;
+
+static void add(sums *s, const asc_trie_pass *p, double seconds) {
+    const double n = (double)p->n, x = p->pairs / n, y = seconds / n;
+    s->n++;
+    s->tokens += n;
+    s->pairs += p->pairs;
+    s->seconds += seconds;
+    s->pp += x * x;
+    s->ps += x * y;
+}
+
+/* Least squares of seconds a token; no pairs for nothing, and no tokens. */
+static void line(const sums *s, rates *out) {
+    const double x = s->pairs / s->tokens, y = s->seconds / s->tokens, spread = s->pp / s->n - x * x;
+    double slope = spread > 0.01 * x * x ? (s->ps / s->n - x * y) / spread : 0.0;
+    slope = fmin(fmax(slope, 0.0), 0.9 * y / x);
+    out->pair = slope;
+    out->token = y - slope * x;
+}
+
+/* Passes that are measured, out of so many: few of few. */
+static size_t n_samples(size_t passes) { return passes < 3 ? 1 : passes < 8 ? 2 : passes < 24 ? 4 : 6; }
+
+static asc_status measure_passes(asc_job *j, const asc_trie *t, const asc_trie_plan *plan, rates *out) {
+    static const double PART = 0.05, LEAST = 0.1, MOST = 1.0; /* of all passes; seconds */
+    const int64_t blocks = asc_neuron_blocks(j);
+    const size_t n = plan->look.passes, samples = n_samples(n);
     asc_trie_walk w;
-    bool more = true;
-    double with, head, unused, without;
-    *out = (rates){0};
+    bool more = true, head = has_head(j, plan);
+    double block = 0.0;
+    int64_t n_blocks = 1;
+    sums s = {0};
     asc_status st;
     ASC_TRY(asc_trie_walk_init(&w, t, plan->most, plan->store, plan->look.past, plan->look.tail));
-    do {
+    for (size_t i = 0, k = 0; blocks > 0 && (k < samples || head); i++) {
         ASC_TRY(asc_trie_walk_next(&w, &more));
-    } while (more && w.pass.pairs < plan->look.most_pairs);
-    if (!more) goto done;
-    const double n = (double)w.pass.n, pairs = w.pass.pairs;
-    const asc_rate_kind kind = has_head(j, plan) ? ASC_RATE_TRIE_ROWS : ASC_RATE_TRIE;
-    const double *kept = asc_rates_find(&j->m->rates, kind, j->ctx->precision, n, pairs);
-    if (kept != NULL) {
-        *out = (rates){.token = kept[0], .pair = kept[1], .row = kept[2]};
-        goto done;
+        if (!more) break;
+        const bool sample = k < samples && i == (2 * k + 1) * n / (2 * samples);
+        const bool row = head && w.pass.n_layers > 0 && (sample || k == samples);
+        if (!sample && !row) continue;
+        if (k == 0) {
+            ASC_TRY(time_pass(j, plan, &w.pass, 1, &block, NULL));
+            const double all = PART * (double)n * (double)blocks * block,
+                         each = fmin(fmax(all, LEAST), MOST) / (2.0 * (double)samples * block);
+            n_blocks = each < 2.0 ? 1 : each < (double)blocks ? (int64_t)each : blocks;
+        }
+        if (k > 0 || n_blocks > 1 || row)
+            ASC_TRY(time_pass(j, plan, &w.pass, sample ? n_blocks : 1, &block, row ? &out->row : NULL));
+        if (row) head = false;
+        if (sample) add(&s, &w.pass, block);
+        k += sample;
     }
-    ASC_TRY(time_pass(j, plan, &w.pass, false, &with, &head));
-    ASC_TRY(time_pass(j, plan, &w.pass, true, &without, &unused));
-    out->pair = with > without && pairs > n ? (with - without) / (pairs - n) : 0.0;
-    out->token = with / n - out->pair * pairs / n;
-    out->row = head;
-    asc_rates_keep(&j->m->rates, kind, j->ctx->precision, n, pairs,
-                   (double[3]){out->token, out->pair, out->row});
+    if (s.n > 0.0) line(&s, out);
 done:
     asc_trie_walk_deinit(&w);
     return st;
+}
+
+static asc_status measure(asc_job *j, const asc_trie *t, const asc_trie_plan *plan, rates *out) {
+    const asc_rate_kind kind = has_head(j, plan) ? ASC_RATE_TRIE_ROWS : ASC_RATE_TRIE;
+    const double rows = (double)plan->look.n, pairs = plan->look.pairs / (double)plan->look.passes;
+    const double *kept = asc_rates_find(&j->m->rates, kind, j->ctx->precision, rows, pairs);
+    *out = (rates){0};
+    if (kept != NULL) {
+        *out = (rates){.token = kept[0], .pair = kept[1], .row = kept[2]};
+        return ASC_OK;
+    }
+    asc_status st = measure_passes(j, t, plan, out);
+    if (st != ASC_OK) return st;
+    asc_rates_keep(&j->m->rates, kind, j->ctx->precision, rows, pairs,
+                   (double[3]){out->token, out->pair, out->row});
+    return ASC_OK;
 }
 
 asc_status asc_trie_estimate(asc_job *j, const asc_trie *t, const asc_trie_plan *plan) {

@@ -95,12 +95,16 @@ static asc_decoder_run run_of(asc_packed *x) {
                              .attend_self = x};
 }
 
-asc_tensor *asc_packed_block(asc_packed *x, int64_t l, asc_tensor *stream) {
+void asc_packed_blocks(asc_packed *x, int64_t first, int64_t end, asc_tensor *stream) {
     asc_decoder_run run = run_of(x);
     const bool many = asc_set_many_rows(x->j->ctx, true);
-    asc_tensor *y = asc_decoder_blocks(&x->j->m->decoder, &run, l, l + 1, stream);
+    x->n_results = 0;
+    x->results[x->n_results++] = asc_decoder_blocks(&x->j->m->decoder, &run, first, end, stream);
     asc_set_many_rows(x->j->ctx, many);
-    return y;
+    for (int64_t l = first; x->keep && l < end; l++) {
+        x->results[x->n_results++] = x->kv[l].k;
+        x->results[x->n_results++] = x->kv[l].v;
+    }
 }
 
 /* Minus the divergence of each row's distribution from that of the whole prompt, p: sum p (log q - log p). */

@@ -29,8 +29,8 @@ ASC_MUST_USE asc_status asc_packed_leaves(asc_packed *x, const asc_trie_pass *p)
 ASC_MUST_USE asc_status asc_packed_record(asc_packed *x);
 void asc_packed_deinit(asc_packed *x);
 
-/* Block l alone on the residual stream x [1,n,D], for measuring. */
-asc_tensor *asc_packed_block(asc_packed *x, int64_t l, asc_tensor *stream);
+/* Sets x->results to what blocks first .. end - 1 alone make of the residual stream [1,n,D], for measuring. */
+void asc_packed_blocks(asc_packed *x, int64_t first, int64_t end, asc_tensor *stream);
 /* Sets x->results to the numbers behind hidden [1,tail,D] alone. */
 void asc_packed_numbers(asc_packed *x, asc_tensor *hidden);
 

@@ -132,10 +132,12 @@ static asc_status run_pass(asc_job *j, const asc_trie_plan *plan, const asc_kv *
     ASC_TRY(asc_run(ctx, x.results, x.n_results));
     ASC_TRY(read(&x, p, out));
     ASC_TRY(asc_packed_keep(&x, p));
-    ASC_TRY(asc_mark(ctx, "tokens"));
 done:
     asc_packed_deinit(&x);
-    return asc_scope_close(ctx, st);
+    /* Behind the scope: within it, the end of a pass that only keeps keys is a value nobody read, and the mark
+     * would run the pass again for it. */
+    st = asc_scope_close(ctx, st);
+    return st == ASC_OK ? asc_mark(ctx, "tokens") : st;
 }
 
 static asc_status run_all(asc_job *j, const asc_trie *t, const asc_trie_plan *plan, double *out) {

@@ -12,7 +12,7 @@ typedef enum asc_rate_kind {
     ASC_RATE_WHOLE_BACKWARD,
     ASC_RATE_TRIE,      /* seconds of a token, of a pair, in one block */
     ASC_RATE_TRIE_ROWS, /* and of a row of the head */
-    ASC_RATE_STEP, /* FLOP a second of one token through the whole model, whose weights are read for it */
+    ASC_RATE_STEP, /* seconds of one token behind so many (as rows), whose weights are read for it */
     ASC_RATE_TOUCH /* seconds a byte of fresh memory takes */
 } asc_rate_kind;
 
