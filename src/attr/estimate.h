@@ -1,9 +1,9 @@
 /* estimate.h - a dry run: the method goes its way, its passes are priced and counted instead of run.
  *
  * Peak, arithmetic and bytes moved are those of the programs that would run. Time: arithmetic over the rate
- * at which this machine runs some blocks of the model (and its head) at the very shape of a pass, measured here
- * once for each shape (and kept for a minute, models/rates.h); fresh memory over the measured rate of first
- * touching it; and what the dry run itself took for everything that a real run does as well. */
+ * at which this machine runs some blocks of the model (and its head) at the very shape of a pass, measured
+ * here once for each shape (and kept for a minute, models/rates.h); fresh memory over the measured rate of
+ * first touching it; and what the dry run itself took for everything that a real run does as well. */
 #ifndef ASC_ESTIMATE_H
 #define ASC_ESTIMATE_H
 

@@ -94,7 +94,8 @@ static void add(asc_job *j, const asc_price *p, size_t beside, double times, dou
                       times * (p->cost.bytes_read + p->cost.bytes_written));
 }
 
-static asc_status price_both(asc_job *j, int64_t prompt, int64_t half_way, asc_price *first, asc_price *step) {
+static asc_status price_both(asc_job *j, int64_t prompt, int64_t half_way, asc_price *first,
+                             asc_price *step) {
     asc_ctx *ctx = j->ctx;
     asc_kept_keys kept;
     asc_status st = asc_kept_keys_init(&j->m->decoder, &kept);

@@ -1,6 +1,7 @@
 /* estimate_rate.c - how fast this machine runs a model, measured at the very shape of a pass: some blocks one
  * behind another, as they are in the pass (a single one, run again and again, would find its weights and its
- * values in the cache), and the head. How many blocks: as many as take a small part of what is to be priced. */
+ * values in the cache), and the head. How many blocks: as many as take a small part of what is to be priced.
+ */
 #include "estimate.h"
 #include "exec.h"
 #include "target.h"
@@ -86,7 +87,8 @@ static asc_status run_whole(void *self) {
  * bounds, and never more than a pass keeps the values of. */
 static int64_t enough_blocks(const asc_job *j, const asc_timing *one, const asc_rate_of *what) {
     static const double PART = 0.05, LEAST = 0.05, MOST = 0.4;
-    const int64_t all = what->one_block || strcmp(j->ctx->mode_name, "eager") == 0 ? 1 : j->m->decoder.cfg.n_layers;
+    const int64_t all =
+        what->one_block || strcmp(j->ctx->mode_name, "eager") == 0 ? 1 : j->m->decoder.cfg.n_layers;
     double seconds = one->flops > 0.0 ? PART * what->work / one->flops * one->seconds : 0.0;
     seconds = seconds > MOST ? MOST : seconds < LEAST ? LEAST : seconds;
     const double n = seconds / one->seconds;
@@ -136,8 +138,8 @@ done:
     return asc_scope_close(ctx, st);
 }
 
-/* Rows of several texts of an encoder, counted together, are texts as long as the prompt: a longer one may pass
- * its context. */
+/* Rows of several texts of an encoder, counted together, are texts as long as the prompt: a longer one may
+ * pass its context. */
 asc_status asc_estimate_rate(asc_job *j, const asc_rate_of *what, double *out) {
     asc_estimate *e = j->estimate;
     asc_rate_of w = *what;

@@ -1,7 +1,7 @@
-/* trie_estimate.c - the price of a trie. Passes are alike in their tokens and differ in what these see: in the
- * pairs of a query and a key, and in how those lie. So some passes, spread over the walk, are run through some
- * blocks each, as they would be run, and the others are set beside them: a block's time is a number a token and
- * another a pair, the line through what was measured. */
+/* trie_estimate.c - the price of a trie. Passes are alike in their tokens and differ in what these see: in
+ * the pairs of a query and a key, and in how those lie. So some passes, spread over the walk, are run through
+ * some blocks each, as they would be run, and the others are set beside them: a block's time is a number a
+ * token and another a pair, the line through what was measured. */
 #include "estimate.h"
 #include "exec.h"
 #include "neuron.h"

@@ -29,7 +29,8 @@ ASC_MUST_USE asc_status asc_packed_leaves(asc_packed *x, const asc_trie_pass *p)
 ASC_MUST_USE asc_status asc_packed_record(asc_packed *x);
 void asc_packed_deinit(asc_packed *x);
 
-/* Sets x->results to what blocks first .. end - 1 alone make of the residual stream [1,n,D], for measuring. */
+/* Sets x->results to what blocks first .. end - 1 alone make of the residual stream [1,n,D], for measuring.
+ */
 void asc_packed_blocks(asc_packed *x, int64_t first, int64_t end, asc_tensor *stream);
 /* Sets x->results to the numbers behind hidden [1,tail,D] alone. */
 void asc_packed_numbers(asc_packed *x, asc_tensor *hidden);

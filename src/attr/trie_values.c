@@ -134,8 +134,8 @@ static asc_status run_pass(asc_job *j, const asc_trie_plan *plan, const asc_kv *
     ASC_TRY(asc_packed_keep(&x, p));
 done:
     asc_packed_deinit(&x);
-    /* Behind the scope: within it, the end of a pass that only keeps keys is a value nobody read, and the mark
-     * would run the pass again for it. */
+    /* Behind the scope: within it, the end of a pass that only keeps keys is a value nobody read, and the
+     * mark would run the pass again for it. */
     st = asc_scope_close(ctx, st);
     return st == ASC_OK ? asc_mark(ctx, "tokens") : st;
 }

@@ -15,6 +15,7 @@ typedef struct outcome {
     double scores[N], value;
     size_t peak, predicted, per_pass;
     uint64_t n_forward, n_backward;
+    double flops;
 } outcome;
 
 static void explain_steps(const char *mode, const char *file, const char *method, size_t steps, size_t n,
@@ -47,6 +48,7 @@ static void explain_steps(const char *mode, const char *file, const char *method
         out->per_pass = r->prompts_per_pass;
         out->n_forward = r->n_forward;
         out->n_backward = r->n_backward;
+        out->flops = r->flops;
     } else {
         const char *at = strstr(asc_error_hint(ctx), "at least ");
         if (at == NULL) fail_msg("%s: %s", asc_error_message(ctx), asc_error_hint(ctx));
@@ -134,6 +136,23 @@ static void dry_runs_tell_the_peak(void **state) {
     }
 }
 
+/* Passes of so few tokens that most of them only keep keys and values for later ones: nothing runs twice. */
+static void passes_without_answers_run_once(void **state) {
+    (void)state;
+    static const char *const modes[] = {"deferred", "compiled", "eager"};
+    static outcome refused, dry, run;
+    for (int k = 0; k < 3; k++) {
+        explain(modes[k], ZOO "qwen3-q5_0/model.gguf", "feature-ablation", N, 1, false, &refused);
+        explain(modes[k], ZOO "qwen3-q5_0/model.gguf", "feature-ablation", N, refused.least_mb << 20, true,
+                &dry);
+        explain(modes[k], ZOO "qwen3-q5_0/model.gguf", "feature-ablation", N, refused.least_mb << 20, false,
+                &run);
+        assert_int_equal(run.st, ASC_OK);
+        if (!(fabs(dry.flops - run.flops) <= 0.1 * run.flops))
+            fail_msg("%s: %g predicted, %g done", modes[k], dry.flops, run.flops);
+    }
+}
+
 /* The matrix and an answer that the model writes: their passes and arithmetic are those of the run. */
 static void answers_are_priced(void **state) {
     (void)state;
@@ -200,9 +219,11 @@ static void nets_are_refused_too(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes_are_equal_where_that_costs_little), cmocka_unit_test(the_least_that_would_do),
-        cmocka_unit_test(dry_runs_tell_the_peak), cmocka_unit_test(answers_are_priced),
-        cmocka_unit_test(nets_are_refused_too)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(passes_are_equal_where_that_costs_little),
+                                       cmocka_unit_test(the_least_that_would_do),
+                                       cmocka_unit_test(dry_runs_tell_the_peak),
+                                       cmocka_unit_test(passes_without_answers_run_once),
+                                       cmocka_unit_test(answers_are_priced),
+                                       cmocka_unit_test(nets_are_refused_too)};
     return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
 }
