@@ -26,9 +26,25 @@ scores, delta = ig.attribute(x, baselines=x0, target=1, n_steps=50, return_conve
 
 **Models.** `model` is a net of `ascribe.load("model.onnx")`, one that Python built (`ascribe.Net.build`, `ascribe.nets.NetFunction`:
 [python.md](python.md)), or a `torch.nn.Module`: its forward runs once on tensors without numbers and what it calls is
-recorded (weights are copied; dropout does nothing; a function of torch that is not known here is an error that names it). For
+recorded (weights are copied; dropout does nothing; a function of torch that is not known here is an error that names it, and
+those that are like it). For
 `LLMAttribution` and `LLMGradientAttribution` it is a language model of `ascribe.load`; its own tokenizer is used.
 Anything else is a TypeError: a bare Python function cannot be looked into.
+
+**Torch modules** that are recorded with torch's own values (`test_from_torch.py` runs each beside torch):
+
+- linear and bilinear, embeddings, embedding bags of one size; convolutions and transposed ones with every kind of padding
+- pools: max (also with indices, and back), average, LP, adaptive to any size; `Upsample` and `interpolate` in every mode; padding of
+  every kind, `Fold`, `Unfold`, pixel and channel shuffles, `Flatten`, `Unflatten`
+- batch normalisation with running statistics, group, instance, layer, RMS and local response normalisation; weight and spectral norm
+- RNN, LSTM, GRU and their cells: any number of layers, both directions, first states, projections, last states
+- `MultiheadAttention` with masks, `TransformerEncoder` and `Decoder` layers, `Transformer`, `scaled_dot_product_attention`
+- every activation; about 290 functions and methods of tensors: arithmetic, comparisons, reductions, sorting, indexing with lists
+  and tensors, `einsum`, norms, joining and cutting; changes in place of tensors that share their elements with no other
+
+The tensors have no numbers while the model is recorded: `if x.sum() > 0` and `x.item()` are errors, and so are packed sequences,
+batch normalisation by the batch's own statistics, `add_bias_kv`, embeddings with `max_norm`, bags by offsets and random pools. Sizes
+are known, also that of the batch; a constant whose first size is that of one batch does not fit another.
 
 **Arrays.** numpy in, numpy out; torch in, torch out on the same device; others through DLPack come back as numpy. A tuple in
 is a tuple out. Scores are float32, of float64 inputs float64.

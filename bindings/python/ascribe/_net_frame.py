@@ -23,6 +23,7 @@ class Frame:
         self._x = x
         self._prefix = ""
         self._type = Tensor  # of the values it makes
+        self.kinds: dict[int, str] = {}  # element types of inputs, by the numbers of their tensors
 
     def _tensor(self, number: int) -> Tensor:
         return self._type(self, number)

@@ -45,6 +45,10 @@ def per_axis(value: Sizes, n: int) -> tuple[int, ...]:
     return out
 
 
+def _comparable(value: object) -> bool:
+    return isinstance(value, (Tensor, bool, int, float, np.ndarray, np.number))
+
+
 class Tensor(TensorOps):
     """A value of a net: what goes into ops and comes out of them."""
 
@@ -176,6 +180,37 @@ class Tensor(TensorOps):
     def __ge__(self, b: Operand) -> Self:
         return self._op(NUMBERS["less_equal"], self._lift(b), self._n)
 
+    def __eq__(self, b: object) -> Any:
+        """1 where equal, as numpy has it; of what is no number, False."""
+        return self.equal(b) if _comparable(b) else NotImplemented
+
+    def __ne__(self, b: object) -> Any:
+        return self.equal(b).logical_not() if _comparable(b) else NotImplemented
+
+    __hash__ = object.__hash__
+
+    def __and__(self, b: Operand) -> Self:
+        return self.logical_and(b)
+
+    def __or__(self, b: Operand) -> Self:
+        return self.logical_or(b)
+
+    def __xor__(self, b: Operand) -> Self:
+        return self.logical_xor(b)
+
+    def __rand__(self, a: Operand) -> Self:
+        return self.logical_and(a)
+
+    def __ror__(self, a: Operand) -> Self:
+        return self.logical_or(a)
+
+    def __invert__(self) -> Self:
+        """1 where this is 0: comparisons are 1 and 0."""
+        return self.logical_not()
+
+    def __floordiv__(self, b: Operand) -> Self:
+        return (self / b).floor()  # type: ignore[no-any-return]
+
     def abs(self) -> Self:
         return self._call("abs")
 
@@ -229,7 +264,7 @@ class Tensor(TensorOps):
     def transpose(self, *axes: int) -> Self:
         """Axes in this order; without arguments: reversed."""
         order = tuple(self._axis(a) for a in axes) if axes else tuple(reversed(range(self.ndim)))
-        return self._call("transpose", order)
+        return self._call("transpose", order) if order != tuple(range(self.ndim)) else self
 
     permute = transpose
 
@@ -240,7 +275,7 @@ class Tensor(TensorOps):
     def swap_axes(self, a: int, b: int) -> Self:
         order = list(range(self.ndim))
         order[a], order[b] = order[b], order[a]
-        return self.transpose(*order)
+        return self._call("transpose", tuple(order))
 
     def broadcast_to(self, shape: Sequence[int]) -> Self:
         return self._call("broadcast", tuple(shape))

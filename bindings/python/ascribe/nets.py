@@ -184,7 +184,10 @@ class NetFunction:
                 return tensors[t.i]
             return tuple(fill(v, tensors) for v in t) if isinstance(t, tuple) else t
 
+        kinds = [dtype for _, dtype in s.ports.values()]
+
         def forward(frame: Frame, *tensors: Tensor) -> Any:
+            frame.kinds = {t._n: kind for t, kind in zip(tensors, kinds)}
             return self.forward(frame, *(fill(t, tensors) for t in s.template))
 
         return build(s.ports, forward, self.params, outputs=self.outputs, batch=s.batch)

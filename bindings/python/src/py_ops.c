@@ -60,6 +60,7 @@ enum { MAX_SLOTS = 7 };
     X(CONV_BACK, "ttwlz",                                                                                    \
       (asc_ctx *, asc_tensor *, asc_tensor *, const asc_window *, int64_t, const int64_t *),                 \
       (c, v[0].t, v[1].t, &v[2].win, v[3].i, v[4].sizes))                                                    \
+    X(TTZ, "ttz", (asc_ctx *, asc_tensor *, asc_tensor *, const int64_t *), (c, v[0].t, v[1].t, v[2].sizes)) \
     X(TW, "tw", (asc_ctx *, asc_tensor *, const asc_window *), (c, v[0].t, &v[1].win))                       \
     X(TWB, "twb", (asc_ctx *, asc_tensor *, const asc_window *, bool), (c, v[0].t, &v[1].win, v[2].b))
 

@@ -37,6 +37,8 @@ class Values(unittest.TestCase):
         a, b = RNG.standard_normal((2, 4, 3)).astype(np.float32), RNG.standard_normal((2, 4, 3)).astype(np.float32)
         for f in (lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y, lambda x, y: x / y, lambda x, y: -x,
                   lambda x, y: 2 - x, lambda x, y: 3 / (y * y + 1), lambda x, y: x * 2 + 1, lambda x, y: x**2,
+                  lambda x, y: (x == x) * y, lambda x, y: (x.round() == 0) * y, lambda x, y: (x != y) * x,
+                  lambda x, y: ((x > 0) & (y > 0)) * x, lambda x, y: ((x > 0) | ~(y > 0)) * x, lambda x, y: x // 0.3,
                   lambda x, y: abs(x), lambda x, y: (x > y) * x, lambda x, y: (x <= 0.1) * y, lambda x, y: x[:, 1:3],
                   lambda x, y: x[:, -1], lambda x, y: x[..., None] * y[..., None], lambda x, y: x[:, None, 1],
                   lambda x, y: x.sum(axis=1), lambda x, y: x.mean(axis=(1, 2)), lambda x, y: x.max(axis=2),

@@ -9,90 +9,17 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from .._net_frame import Frame
 from .._net_tensor import Tensor, Window, per_axis
 from ..nets import NetFunction
-from ._torch_functions import FUNCTIONS
+from ._torch_attention import cell, recurrent
+from ._torch_tensor import TorchTensor, plain, plainly, take, torchlike
 
 torch: Any = importlib.import_module("torch")
-
-
-class TorchTensor(Tensor):
-    """A tensor that torch's functions accept, with torch's meaning of methods that numpy has otherwise."""
-
-    __slots__ = ()
-
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.__name__
-        found = FUNCTIONS.get(name) or FUNCTIONS.get(name.strip("_"))
-        if found is None:
-            raise NotImplementedError(
-                f"torch's {name} is not known to ascribe: write the model with ascribe.nets, or export it to ONNX"
-            )
-        first = next(a for a in _flat((args, kwargs or {})) if isinstance(a, TorchTensor))
-        given = tuple(_take(first._frame, a) for a in args)
-        return found(*given, **{k: _take(first._frame, v) for k, v in (kwargs or {}).items()})
-
-    def __getattr__(self, name: str) -> Any:
-        found = FUNCTIONS.get(name)
-        if found is None:
-            raise AttributeError(f"a net's tensor has no {name}")
-        return lambda *args, **kwargs: found(self, *(_take(self._frame, a) for a in args), **kwargs)
-
-    def transpose(self, *axes: int) -> Self:
-        return self.swap_axes(axes[0] % self.ndim, axes[1] % self.ndim) if len(axes) == 2 else super().transpose(*axes)
-
-    def permute(self, *axes: Any) -> Self:
-        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return super().transpose(*order)
-
-    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
-        end = end_dim % self.ndim
-        return self.reshape(*self.shape[: start_dim % self.ndim], -1, *self.shape[end + 1 :])
-
-    def softmax(self, axis: int = -1, *, dim: int | None = None, **unused: Any) -> Self:
-        return super().softmax(axis if dim is None else dim)
-
-    def log_softmax(self, axis: int = -1, *, dim: int | None = None, **unused: Any) -> Self:
-        return super().log_softmax(axis if dim is None else dim)
-
-    @property
-    def dtype(self) -> Any:
-        return torch.float32
-
-    @property
-    def device(self) -> Any:
-        return torch.device("cpu")
-
-    @property
-    def is_nested(self) -> bool:
-        return False
-
-
-def _flat(value: Any) -> Iterator[Any]:
-    if isinstance(value, (tuple, list)):
-        for v in value:
-            yield from _flat(v)
-    elif isinstance(value, dict):
-        for v in value.values():
-            yield from _flat(v)
-    else:
-        yield value
-
-
-def _take(frame: Frame, value: Any) -> Any:
-    """Torch tensors among arguments: weights by their name, others as constants."""
-    if isinstance(value, torch.Tensor):
-        name = getattr(frame, "names", {}).get(id(value))
-        return frame.param(name) if name is not None else frame.constant(value.detach().cpu().numpy())
-    if isinstance(value, (tuple, list)):
-        return type(value)(_take(frame, v) for v in value)
-    return value
 
 
 # ---- modules that are one layer of the library
@@ -115,19 +42,23 @@ def _conv(f: Frame, name: str, m: Any, x: Tensor) -> Tensor | None:
 
 
 def _conv_transpose(f: Frame, name: str, m: Any, x: Tensor) -> Tensor | None:
+    if x.ndim != len(m.kernel_size) + 2:
+        return None
     return f.conv_transpose(name, x, m.stride, m.padding, m.dilation, m.groups, m.output_padding)
 
 
 def _pool(average: bool) -> Build:
     def build(f: Frame, name: str, m: Any, x: Tensor) -> Tensor | None:
         n = x.ndim - 2
-        plain = not m.ceil_mode and all(d == 1 for d in per_axis(getattr(m, "dilation", 1), n))
+        if x.ndim != {"1": 3, "2": 4, "3": 5}[type(m).__name__[-2]] or getattr(m, "divisor_override", None) or getattr(
+            m, "return_indices", False
+        ):
+            return None
+        simple = not m.ceil_mode and all(d == 1 for d in per_axis(getattr(m, "dilation", 1), n))
         if average:
             no_pad = all(p == 0 for p in per_axis(m.padding, n))
-            plain = plain and (no_pad or m.count_include_pad) and getattr(m, "divisor_override", None) is None
-        elif m.return_indices:
-            raise NotImplementedError("max pooling with return_indices")
-        if plain:
+            simple = simple and (no_pad or m.count_include_pad)
+        if simple:
             return f._pool(average, name, x, m.kernel_size, m.stride, m.padding)
         pad = m.padding
         window = Window(m.kernel_size, m.stride, getattr(m, "dilation", 1), pad, pad, m.ceil_mode)
@@ -172,7 +103,7 @@ def _softmax(f: Frame, name: str, m: Any, x: Tensor) -> Tensor | None:
 _nn = torch.nn
 LAYERS: dict[type, Build] = {
     _nn.Linear: _linear,
-    _nn.Embedding: lambda f, name, m, x: f.embedding(name, x),
+    _nn.Embedding: lambda f, name, m, x: f.embedding(name, x) if m.max_norm is None else None,
     **dict.fromkeys((_nn.Conv1d, _nn.Conv2d, _nn.Conv3d), _conv),
     **dict.fromkeys((_nn.ConvTranspose1d, _nn.ConvTranspose2d, _nn.ConvTranspose3d), _conv_transpose),
     **dict.fromkeys((_nn.BatchNorm1d, _nn.BatchNorm2d, _nn.BatchNorm3d), _batch_norm),
@@ -196,15 +127,8 @@ LAYERS: dict[type, Build] = {
 }
 
 
-def _recurrent(f: Frame, name: str, m: Any, x: Tensor) -> tuple[Tensor, None]:
-    kind = type(m).__name__.lower()
-    plain = m.num_layers == 1 and not m.bidirectional and m.batch_first and m.bias
-    if not plain or (kind == "rnn" and m.nonlinearity != "tanh") or getattr(m, "proj_size", 0):
-        raise NotImplementedError(f"{name}: {type(m).__name__} with one layer, one direction and batch_first=True alone")
-    return f._layer(kind, name, x), None
-
-
 RECURRENT = (_nn.LSTM, _nn.GRU, _nn.RNN)
+CELLS = (_nn.LSTMCell, _nn.GRUCell, _nn.RNNCell)
 
 
 # ---- the trace
@@ -216,21 +140,26 @@ def _watched(module: Any, frame: Frame) -> Iterator[None]:
     changed = []
 
     def wrap(name: str, m: Any) -> None:
-        plain = m.forward
+        own = m.forward
 
         def forward(*args: Any, **kwargs: Any) -> Any:
             build = LAYERS.get(type(m))
-            if isinstance(m, RECURRENT):
-                return _recurrent(frame, name, m, args[0])
-            if build is not None and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
-                built = build(frame, name, m, args[0])
+            if isinstance(m, (*RECURRENT, *CELLS)):
+                state = args[1] if len(args) > 1 else kwargs.get("hx")
+                with plainly(frame):
+                    run = recurrent if isinstance(m, RECURRENT) else cell
+                    return torchlike(run(frame, name, m, lambda s: take(frame, s), plain(args[0]), plain(state)))
+            made = "weight" in m.__dict__  # by a hook, as torch.nn.utils.weight_norm does
+            if build is not None and not made and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
+                with plainly(frame):
+                    built = build(frame, name, m, plain(args[0]))
                 if built is not None:
-                    return built
+                    return torchlike(built)
             tensors = [a for a in args if isinstance(a, Tensor)]
             if len(tensors) == len(args) and tensors:
                 named = frame.site(f"{name}.in", tensors if len(tensors) > 1 else tensors[0])
                 args = tuple(named) if len(tensors) > 1 else (named,)
-            out = plain(*args, **kwargs)
+            out = own(*args, **kwargs)
             if isinstance(out, Tensor) or (isinstance(out, tuple) and all(isinstance(o, Tensor) for o in out)):
                 out = frame.site(name, out)
             return out
@@ -252,6 +181,8 @@ def _watched(module: Any, frame: Frame) -> Iterator[None]:
 
 def from_torch(module: Any, *, batch: bool = True) -> NetFunction:
     """The module as a function that becomes a net for each kind of arguments."""
+    if type(module) in LAYERS or isinstance(module, (*RECURRENT, *CELLS)):
+        module = _nn.Sequential(module).train(module.training)  # a layer by itself: its site is "0"
     names: dict[int, str] = {}
     params: dict[str, Any] = {}
     for name, p in (*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)):
@@ -276,7 +207,12 @@ def from_torch(module: Any, *, batch: bool = True) -> NetFunction:
 
 def _as_torch(frame: Frame, value: Any) -> Any:
     if isinstance(value, Tensor):
-        return TorchTensor(frame, value._n)
+        out = TorchTensor(frame, value._n)
+        kind = frame.kinds.get(value._n, "float32")
+        if kind == "bool":
+            out = out.to_float()
+        out.truth, out.whole = kind == "bool", kind.startswith(("int", "uint"))
+        return out
     if isinstance(value, tuple):
         return tuple(_as_torch(frame, v) for v in value)
     return value
