@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tiny encoders and image classifiers with their outputs and gradients: tests/data/encoders/NAME/.
 
-    python encoder_fixtures.py OUT        (transformers 5, torch, safetensors)
+    python encoder_fixtures.py OUT [NAME ...]        (transformers 5, torch, safetensors)
 
 Random weights far from their usual start. Everything is computed by transformers in float64 (rotary tables stay
 float32 there). case.json: kind (classes, tokens, embedding, image); cases with input_ids, token_type_ids or
@@ -16,7 +16,8 @@ import sys
 import torch
 from transformers import (BertConfig, BertForTokenClassification, DeiTConfig, DeiTForImageClassification,
                           DeiTForImageClassificationWithTeacher, ElectraConfig, ElectraForSequenceClassification,
-                          ModernBertConfig, ModernBertForSequenceClassification, MPNetConfig, MPNetModel,
+                          ModernBertConfig, ModernBertForSequenceClassification, MPNetConfig, MPNetModel, NomicBertConfig,
+                          NomicBertForSequenceClassification, NomicBertModel,
                           XLMRobertaConfig, XLMRobertaForSequenceClassification)
 
 V, D, H, F = 40, 12, 2, 20
@@ -33,6 +34,10 @@ def models():
     yield "electra", "classes", ElectraForSequenceClassification, ElectraConfig(**COMMON, embedding_size=D, num_labels=2)
     yield "bert-tokens", "tokens", BertForTokenClassification, BertConfig(**COMMON, num_labels=4, layer_norm_eps=1e-3)
     yield "mpnet", "embedding", MPNetModel, MPNetConfig(**COMMON)
+    yield "nomic", "embedding", NomicBertModel, NomicBertConfig(**COMMON, hidden_act="silu")
+    yield "nomic-classes", "classes", NomicBertForSequenceClassification, NomicBertConfig(
+        **COMMON, hidden_act="gelu", num_labels=3, layer_norm_eps=1e-3,
+        rope_parameters={"rope_type": "default", "rope_theta": 50.0})
     image = dict(hidden_size=D, num_hidden_layers=2, num_attention_heads=H, intermediate_size=F, image_size=8,
                  patch_size=4, num_labels=3, attn_implementation="eager")
     yield "deit", "image", DeiTForImageClassification, DeiTConfig(**image)
@@ -64,9 +69,25 @@ def image_case(model):
             "gradient": g.flatten().tolist()}
 
 
+def first_config(folder):
+    """The config that Nomic's own first files have, of the same model: sizes as GPT-2 calls them."""
+    with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
+        c = json.load(f)
+    return {"activation_function": "swiglu", "architectures": c["architectures"], "causal": False,
+            "layer_norm_epsilon": c["layer_norm_eps"], "max_trained_positions": 16, "mlp_fc1_bias": False,
+            "mlp_fc2_bias": False, "model_type": "nomic_bert", "n_embd": c["hidden_size"],
+            "n_head": c["num_attention_heads"], "n_inner": c["intermediate_size"], "n_layer": c["num_hidden_layers"],
+            "n_positions": c["max_position_embeddings"], "parallel_block": False, "prenorm": False,
+            "qkv_proj_bias": False, "rotary_emb_base": c["rope_parameters"]["rope_theta"], "rotary_emb_fraction": 1.0,
+            "rotary_emb_interleaved": False, "rotary_emb_scale_base": None, "rotary_scaling_factor": None,
+            "type_vocab_size": c["type_vocab_size"], "use_rms_norm": False, "vocab_size": c["vocab_size"]}
+
+
 def main():
-    out = sys.argv[1]
+    out, only = sys.argv[1], sys.argv[2:]
     for name, kind, cls, config in models():
+        if only and name not in only:
+            continue
         torch.manual_seed(len(name) * 7 + len(kind))
         model = cls(config).eval()
         for p in model.parameters():
@@ -78,12 +99,19 @@ def main():
         if kind == "image":
             cases = [image_case(model)]
         else:
-            types = [0] * 4 + [1] * 5 if name in ("bert-tokens", "electra") else None
+            types = [0] * 4 + [1] * 5 if name in ("bert-tokens", "electra", "nomic-classes") else None
             cases = [text_case(kind, model, [5, 9, 30, 3, 7, 38, 11, 12, 20], types),
                      text_case(kind, model, [8, 4], None)]
         with open(os.path.join(folder, "case.json"), "w", encoding="utf-8") as f:
             json.dump({"kind": kind, "cases": cases}, f)
             f.write("\n")
+        if name == "nomic":
+            first = os.path.join(out, "nomic-first")
+            shutil.rmtree(first, ignore_errors=True)
+            shutil.copytree(folder, first)
+            with open(os.path.join(first, "config.json"), "w", encoding="utf-8") as f:
+                json.dump(first_config(folder), f, indent=2)
+                f.write("\n")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include "hf_labels.h"
 #include "view.h"
 #include <stdio.h>
+#include <string.h>
 
 enum { MOST_LAYERS = 1024, MOST_SIZE = 1 << 24 };
 
@@ -28,19 +29,26 @@ static asc_status token_id(const reader *r, const char *key, int32_t *out) {
     return ASC_OK;
 }
 
-static const asc_encoder_family *find_family(asc_view type) {
+/* Of several rows the one whose width the config has. */
+static const asc_encoder_family *find_family(asc_view type, const asc_json *config) {
+    const asc_encoder_family *found = NULL;
     for (size_t i = 0; i < asc_n_encoder_families; i++) {
-        if (asc_view_eqs(type, asc_encoder_families[i].model_type)) return &asc_encoder_families[i];
+        const asc_encoder_family *f = &asc_encoder_families[i];
+        if (!asc_view_eqs(type, f->model_type)) continue;
+        if (found == NULL || asc_json_get(config, found->width) == NULL) found = f;
     }
-    return NULL;
+    return found;
 }
 
 void asc_encoder_list_families(asc_strbuf *out) {
-    for (size_t i = 0; i < asc_n_encoder_families; i++)
-        asc_strbuf_addf(out, "%s%s", i > 0 ? ", " : "", asc_encoder_families[i].model_type);
+    for (size_t i = 0; i < asc_n_encoder_families; i++) {
+        const char *name = asc_encoder_families[i].model_type;
+        if (i == 0 || strcmp(name, asc_encoder_families[i - 1].model_type) != 0)
+            asc_strbuf_addf(out, "%s%s", i > 0 ? ", " : "", name);
+    }
 }
 
-bool asc_encoder_is_family(asc_view model_type) { return find_family(model_type) != NULL; }
+bool asc_encoder_is_family(asc_view model_type) { return find_family(model_type, NULL) != NULL; }
 
 void asc_encoder_config_deinit(asc_ctx *ctx, asc_encoder_config *c) {
     if (c->labels != NULL) asc_hf_free_labels(ctx, c->labels, c->n_classes);
@@ -116,10 +124,11 @@ static asc_status sizes(const reader *r) {
     ASC_TRY(asc_hf_count(k, f->heads, 0, MOST_SIZE, &c->n_heads));
     ASC_TRY(asc_hf_count(k, f->ff, 0, MOST_SIZE, &c->d_ff));
     ASC_TRY(asc_hf_count(k, "vocab_size", 0, INT32_MAX, &c->n_vocab));
-    ASC_TRY(asc_hf_count(k, "max_position_embeddings", 0, MOST_SIZE, &c->n_positions));
+    const char *positions = f->positions != NULL ? f->positions : "max_position_embeddings";
+    ASC_TRY(asc_hf_count(k, positions, 0, MOST_SIZE, &c->n_positions));
     c->eps = f->default_eps;
     if (f->eps != NULL) ASC_TRY(positive(k, f->eps, f->default_eps, &c->eps));
-    ASC_TRY(asc_hf_read_act(k, f->act, "gelu", &c->act));
+    if (f->act != NULL) ASC_TRY(asc_hf_read_act(k, f->act, "gelu", &c->act));
     if (c->d_model % c->n_heads != 0) return asc_hf_invalid(k, f->heads, "a divisor of the model's width");
     c->head_dim = c->d_model / c->n_heads;
     c->embed_width = c->d_model;
@@ -130,9 +139,8 @@ static asc_status sizes(const reader *r) {
     if (f->names->type != NULL) ASC_TRY(asc_hf_count(k, "type_vocab_size", 2, 1 << 16, &c->n_types));
     c->first_position = f->behind_pad ? (f->fixed_pad || c->pad < 0 ? 1 : c->pad) + 1 : 0;
     c->context = c->n_positions - c->first_position;
-    if (c->context < 1)
-        return asc_hf_invalid(k, "max_position_embeddings", "positions behind that of pad_token_id");
-    if (f->modern) c->n_positions = 0;
+    if (c->context < 1) return asc_hf_invalid(k, positions, "positions behind that of pad_token_id");
+    if (f->modern || f->rotary) c->n_positions = 0;
     if (f->names->relative != NULL) {
         ASC_TRY(asc_hf_count(k, "relative_attention_num_buckets", 32, 1 << 16, &c->n_buckets));
         if (c->n_buckets != 32) return unsupported(r, "relative_attention_num_buckets");
@@ -225,6 +233,7 @@ static asc_status plan(const reader *r) {
     if (c->plan == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (int64_t l = 0; l < c->n_layers; l++) c->plan[l].rope = ASC_ROPE_OFF;
     c->pre_norm = c->gated = c->family->modern;
+    if (c->family->rotary) return asc_encoder_nomic(&r->k, c);
     if (!c->family->modern) return ASC_OK;
     asc_status st = modern_layers(r);
     return st == ASC_OK ? modern_ropes(r) : st;
@@ -253,7 +262,7 @@ asc_status asc_encoder_configure(asc_ctx *ctx, const char *path, const asc_json 
     *out = (asc_encoder_config){.plain_pooling = true, .pooling = {ASC_POOL_MEAN}, .n_poolings = 1};
     snprintf(file, sizeof file, "%.1000s/config.json", path);
     ASC_TRY(asc_hf_word(&r.k, "model_type", "", &type));
-    out->family = find_family(type);
+    out->family = find_family(type, config);
     if (out->family == NULL) {
         asc_strbuf known;
         asc_strbuf_init(&known, ctx);

@@ -4,6 +4,7 @@
 #define ASC_ENCODER_FAMILY_H
 
 #include "encoder.h"
+#include "hf_values.h"
 
 /* Names without ".weight" and ".bias"; NULL = the family has none. Those of a layer stand behind `layer`.
  * Base tensors may have the prefix or not (a file of the bare model lacks it); names that begin with '^' in
@@ -25,16 +26,23 @@ typedef struct asc_encoder_family {
     const char *model_type;
     const asc_encoder_names *names;
     /* keys of config.json */
-    const char *width, *layers, *heads, *ff, *act, *eps;
+    const char *width, *layers, *heads, *ff, *act, *eps; /* act NULL: encoder_nomic.c knows */
+    const char *positions;                               /* NULL = max_position_embeddings */
     double default_eps;
     bool behind_pad; /* positions begin behind that of the padding token (RoBERTa) */
     bool fixed_pad;  /* ... which is 1 for positions, whatever the config says (MPNet) */
-    bool modern;     /* ModernBERT: rotary positions, local windows, pre-norm, gated */
+    bool rotary; /* Nomic BERT: rotary positions instead of a table, gated, biases in norms and heads only */
+    bool modern; /* ModernBERT: rotary positions, local windows, pre-norm, gated */
     asc_mlp_act head_act;
     const char *words_act; /* key of config.json; NULL = gelu */
 } asc_encoder_family;
 
+/* Rows with the same model_type stand side by side: the one whose `width` a config has is meant. */
 extern const asc_encoder_family asc_encoder_families[];
 extern const size_t asc_n_encoder_families;
+
+/* encoder_nomic.c: what Nomic BERT's config says beside its sizes, into act, biases and the one rope. k: keys
+ * of config.json. */
+ASC_MUST_USE asc_status asc_encoder_nomic(const asc_hf_keys *k, asc_encoder_config *c);
 
 #endif

@@ -7,6 +7,7 @@
 #include "file.h"
 #include "harness.h"
 #include "json.h"
+#include <stdlib.h>
 
 /* Path of a folder or file under tests/data/encoders. */
 static inline const char *encoder_path(const char *name, char out[512]) {
@@ -45,6 +46,41 @@ static inline asc_json *encoder_case(asc_ctx *ctx, const char *name) {
 static inline size_t encoder_ids(const asc_json *list, int32_t *out) {
     for (size_t i = 0; i < asc_json_len(list); i++) out[i] = (int32_t)asc_json_int(asc_json_at(list, i), -1);
     return asc_json_len(list);
+}
+
+static inline void encoder_write(const char *path, const char *text) {
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
+    assert_int_equal(fclose(f), 0);
+}
+
+/* A folder with the weights of one model and a config of its own. */
+static inline void encoder_folder(asc_ctx *ctx, const char *from, const char *config, char out[64]) {
+    char path[700], source[600], folder[512], *bytes;
+    size_t len;
+    snprintf(out, 64, "/tmp/ascribe-encoder-XXXXXX");
+    assert_non_null(mkdtemp(out));
+    snprintf(path, sizeof path, "%s/config.json", out);
+    encoder_write(path, config);
+    snprintf(source, sizeof source, "%s/model.safetensors", encoder_path(from, folder));
+    assert_int_equal(asc_file_read(ctx, source, 1 << 24, &bytes, &len), ASC_OK);
+    snprintf(path, sizeof path, "%s/model.safetensors", out);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, len, f), len);
+    assert_int_equal(fclose(f), 0);
+    asc_free(ctx, bytes);
+}
+
+static inline void encoder_remove(const char *folder) {
+    static const char *const files[] = {"config.json", "model.safetensors", "modules.json"};
+    char path[700];
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        (void)remove(path);
+    }
+    assert_int_equal(remove(folder), 0);
 }
 
 static inline int encoder_setup(void **state) {

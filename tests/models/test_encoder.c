@@ -66,7 +66,8 @@ static void text_case(asc_ctx *ctx, asc_model *m, const asc_json *c, const char 
 }
 
 static void test_texts(void **state) {
-    static const char *const names[] = {"modernbert", "xlm-roberta", "electra", "bert-tokens", "mpnet"};
+    static const char *const names[] = {"modernbert", "xlm-roberta", "electra",     "bert-tokens",
+                                        "mpnet",      "nomic",       "nomic-first", "nomic-classes"};
     asc_ctx *ctx = *state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         asc_model *m = encoder_open(ctx, names[i]);
@@ -158,41 +159,6 @@ static void test_images(void **state) {
     }
 }
 
-static void write_file(const char *path, const char *text) {
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
-    assert_int_equal(fclose(f), 0);
-}
-
-/* A folder with the weights of one model and a config of its own. */
-static void folder_with(asc_ctx *ctx, const char *from, const char *config, char out[64]) {
-    char path[700], source[600], folder[512], *bytes;
-    size_t len;
-    snprintf(out, 64, "/tmp/ascribe-encoder-XXXXXX");
-    assert_non_null(mkdtemp(out));
-    snprintf(path, sizeof path, "%s/config.json", out);
-    write_file(path, config);
-    snprintf(source, sizeof source, "%s/model.safetensors", encoder_path(from, folder));
-    assert_int_equal(asc_file_read(ctx, source, 1 << 24, &bytes, &len), ASC_OK);
-    snprintf(path, sizeof path, "%s/model.safetensors", out);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, len, f), len);
-    assert_int_equal(fclose(f), 0);
-    asc_free(ctx, bytes);
-}
-
-static void remove_folder(const char *folder) {
-    static const char *const files[] = {"config.json", "model.safetensors", "modules.json"};
-    char path[700];
-    for (size_t i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
-        (void)remove(path);
-    }
-    assert_int_equal(remove(folder), 0);
-}
-
 #define BERT                                                                                                 \
     "\"model_type\":\"bert\",\"architectures\":[\"BertForTokenClassification\"],\"vocab_size\":40,"          \
     "\"hidden_size\":12,\"num_hidden_layers\":2,\"intermediate_size\":20,\"max_position_embeddings\":40,"
@@ -223,14 +189,14 @@ static void test_bad_configs(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char folder[64];
         asc_model *m;
-        folder_with(ctx, "bert-tokens", bad[i].config, folder);
+        encoder_folder(ctx, "bert-tokens", bad[i].config, folder);
         asc_status st = asc_model_open(ctx, folder, NULL, &m);
         if ((int)st != bad[i].code) fail_msg("case %zu: status %d: %s", i, st, asc_error_message(ctx));
         if (st != ASC_OK && strstr(asc_error_message(ctx), bad[i].says) == NULL)
             fail_msg("no '%s' in: %s", bad[i].says, asc_error_message(ctx));
         if (st != ASC_OK) assert_true(asc_error_hint(ctx)[0] != '\0');
         asc_model_close(m);
-        remove_folder(folder);
+        encoder_remove(folder);
     }
 }
 
@@ -255,12 +221,12 @@ static void test_biases(void **state) {
         char folder[64];
         asc_model *m = NULL;
         asc_net *net = NULL;
-        folder_with(ctx, bad[i].from, bad[i].config, folder);
+        encoder_folder(ctx, bad[i].from, bad[i].config, folder);
         asc_status st = i == 0 ? asc_model_open(ctx, folder, NULL, &m) : asc_vision_open(ctx, folder, &net);
         assert_int_equal(st, ASC_INVALID_ARGUMENT);
         if (strstr(asc_error_message(ctx), bad[i].says) == NULL)
             fail_msg("no '%s' in: %s", bad[i].says, asc_error_message(ctx));
-        remove_folder(folder);
+        encoder_remove(folder);
     }
 }
 
@@ -273,7 +239,7 @@ static void test_missing_norm(void **state) {
     asc_net *net;
     snprintf(source, sizeof source, "%s/config.json", encoder_path("deit", from));
     assert_int_equal(asc_file_read(ctx, source, 1 << 20, &config, &len), ASC_OK);
-    folder_with(ctx, "deit", config, folder);
+    encoder_folder(ctx, "deit", config, folder);
     asc_free(ctx, config);
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     assert_int_equal(asc_file_read(ctx, path, 1 << 24, &bytes, &n), ASC_OK);
@@ -287,7 +253,7 @@ static void test_missing_norm(void **state) {
     asc_free(ctx, bytes);
     assert_int_equal(asc_vision_open(ctx, folder, &net), ASC_INVALID_ARGUMENT);
     assert_non_null(strstr(asc_error_message(ctx), "deit.layernorm.weight"));
-    remove_folder(folder);
+    encoder_remove(folder);
 }
 
 /* MPNet's positions begin at 2 whatever the padding token is: the fixture's figures hold for any. */
@@ -295,7 +261,7 @@ static void test_mpnet_padding(void **state) {
     asc_ctx *ctx = *state;
     char folder[64];
     asc_model *m;
-    folder_with(
+    encoder_folder(
         ctx, "mpnet",
         "{\"model_type\":\"mpnet\",\"architectures\":[\"MPNetModel\"],\"vocab_size\":40,"
         "\"hidden_size\":12,\"num_hidden_layers\":2,\"intermediate_size\":20,\"num_attention_heads\":2,"
@@ -306,7 +272,7 @@ static void test_mpnet_padding(void **state) {
     text_case(ctx, m, asc_json_at(asc_json_get(root, "cases"), 0), "mpnet, padded with 0");
     asc_json_free(root);
     asc_model_close(m);
-    remove_folder(folder);
+    encoder_remove(folder);
 }
 
 /* Nobody writes into these pipes: opening them must not wait. */
@@ -317,7 +283,7 @@ static void test_pipes(void **state) {
         char folder[64], path[128];
         asc_model *m;
         asc_net *net;
-        folder_with(ctx, "bert-tokens", "{" BERT FOUR "\"num_attention_heads\":2}", folder);
+        encoder_folder(ctx, "bert-tokens", "{" BERT FOUR "\"num_attention_heads\":2}", folder);
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);
         (void)remove(path);
         assert_int_equal(mkfifo(path, 0600), 0);
@@ -326,7 +292,7 @@ static void test_pipes(void **state) {
         assert_int_equal(asc_model_open(ctx, folder, NULL, &m), ASC_INVALID_ARGUMENT);
         assert_non_null(strstr(asc_error_message(ctx), "not a regular file"));
         assert_int_equal(remove(path), 0);
-        remove_folder(folder);
+        encoder_remove(folder);
     }
 }
 
@@ -353,13 +319,13 @@ static void test_bad_pooling(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char folder[64], path[128];
         asc_model *m;
-        folder_with(ctx, "bert-tokens", "{" BERT FOUR "\"num_attention_heads\":2}", folder);
+        encoder_folder(ctx, "bert-tokens", "{" BERT FOUR "\"num_attention_heads\":2}", folder);
         snprintf(path, sizeof path, "%s/modules.json", folder);
-        write_file(path, bad[i].modules);
+        encoder_write(path, bad[i].modules);
         assert_true(asc_model_open(ctx, folder, NULL, &m) != ASC_OK);
         if (strstr(asc_error_message(ctx), bad[i].says) == NULL)
             fail_msg("no '%s' in: %s", bad[i].says, asc_error_message(ctx));
-        remove_folder(folder);
+        encoder_remove(folder);
     }
 }
 

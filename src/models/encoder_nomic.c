@@ -1,0 +1,85 @@
+/* encoder_nomic.c - Nomic BERT's config: of transformers (hidden_act, rope_parameters), and of the model's
+ * own first files, whose keys are those of GPT-2 and of flash-attention (activation_function,
+ * rotary_emb_base). What would change the numbers and is not supported is refused by the name of its key. */
+#include "encoder_family.h"
+#include "hf_act.h"
+#include "view.h"
+#include <math.h>
+
+static asc_status unsupported(const asc_hf_keys *k, const char *key) {
+    return asc_hf_refuse(k, key,
+                         "ignoring it would change the numbers; docs/encoders.md lists what is supported");
+}
+
+/* Gated forms have names of their own here. */
+static asc_status first_act(const asc_hf_keys *k, asc_mlp_act *out) {
+    asc_view name;
+    asc_status st = asc_hf_word(k, "activation_function", "gelu", &name);
+    if (st != ASC_OK) return st;
+    *out = asc_view_eqs(name, "geglu") ? ASC_MLP_GELU : ASC_MLP_SILU;
+    if (asc_view_eqs(name, "geglu") || asc_view_eqs(name, "swiglu")) return ASC_OK;
+    return asc_hf_refuse(k, "activation_function", "supported: swiglu, geglu");
+}
+
+static asc_status first_keys(const asc_hf_keys *k, asc_encoder_config *c, double *theta) {
+    static const char *const off[] = {"prenorm",
+                                      "use_rms_norm",
+                                      "parallel_block",
+                                      "causal",
+                                      "scale_attn_by_inverse_layer_idx",
+                                      "rotary_emb_interleaved"};
+    static const char *const absent[] = {"rotary_scaling_factor", "rotary_emb_scale_base"};
+    asc_status st = ASC_OK;
+    bool on, second;
+    double part;
+    int64_t every;
+    for (size_t i = 0; i < sizeof off / sizeof *off; i++) {
+        ASC_TRY(asc_hf_flag(k, off[i], false, &on));
+        if (on) return unsupported(k, off[i]);
+    }
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        if (asc_hf_key(k, absent[i]) != NULL) return unsupported(k, absent[i]);
+    ASC_TRY(asc_hf_number(k, "rotary_emb_fraction", 1.0, 0.0, 1.0, &part));
+    if (part < 1.0) return unsupported(k, "rotary_emb_fraction");
+    if (asc_hf_key(k, "moe_every_n_layers") != NULL) {
+        every = asc_json_int(asc_hf_key(k, "moe_every_n_layers"), 1);
+        if (every > 0) return unsupported(k, "moe_every_n_layers");
+    }
+    ASC_TRY(asc_hf_flag(k, "qkv_proj_bias", true, &c->attn_bias));
+    ASC_TRY(asc_hf_flag(k, "mlp_fc1_bias", true, &c->mlp_bias));
+    ASC_TRY(asc_hf_flag(k, "mlp_fc2_bias", true, &second));
+    if (second != c->mlp_bias) return asc_hf_invalid(k, "mlp_fc2_bias", "what mlp_fc1_bias is");
+    ASC_TRY(asc_hf_number(k, "rotary_emb_base", 10000.0, 1e-30, 1e12, theta));
+    ASC_TRY(first_act(k, &c->act));
+done:
+    return st;
+}
+
+static asc_status new_keys(const asc_hf_keys *k, asc_encoder_config *c, double *theta) {
+    const asc_hf_keys rope = {k->ctx, asc_hf_key(k, "rope_parameters"), k->file, "rope_parameters."};
+    asc_status st = ASC_OK;
+    asc_view kind;
+    int64_t width = c->head_dim;
+    c->attn_bias = c->mlp_bias = false;
+    ASC_TRY(asc_hf_count(k, "head_dim", width, 1 << 24, &width));
+    if (width != c->head_dim) return unsupported(k, "head_dim");
+    ASC_TRY(asc_hf_word(&rope, "rope_type", "default", &kind));
+    if (!asc_view_eqs(kind, "default")) return unsupported(&rope, "rope_type");
+    ASC_TRY(asc_hf_number(&rope, "rope_theta", 1000.0, 1e-30, 1e12, theta));
+    ASC_TRY(asc_hf_read_act(k, c->family->act, "silu", &c->act));
+done:
+    return st;
+}
+
+asc_status asc_encoder_nomic(const asc_hf_keys *k, asc_encoder_config *c) {
+    double theta = 0.0;
+    asc_status st = c->family->act != NULL ? new_keys(k, c, &theta) : first_keys(k, c, &theta);
+    if (st != ASC_OK) return st;
+    if (c->head_dim % 2 != 0)
+        return asc_hf_invalid(k, c->family->heads, "a number that makes the width of a head even");
+    c->gated = true;
+    c->rope[0] = (asc_rope_config){.n_rot = c->head_dim, .base = theta};
+    c->n_ropes = 1;
+    for (int64_t l = 0; l < c->n_layers; l++) c->plan[l].rope = 0;
+    return ASC_OK;
+}

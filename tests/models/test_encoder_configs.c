@@ -1,0 +1,52 @@
+/* test_encoder_configs.c - configs of families of text encoders that are refused, by the key that says why.
+ */
+#include "encoder_cases.h"
+#include "model.h"
+
+/* A folder with the weights of `from` and its config, in which the text `old` is replaced by `new`. */
+static void expect(asc_ctx *ctx, const char *from, const char *old, const char *new, const char *says) {
+    char folder[64], file[256], path[512], config[4096], *text;
+    size_t len;
+    asc_model *m;
+    snprintf(file, sizeof file, "%s/config.json", from);
+    assert_ok(ctx, asc_file_read(ctx, encoder_path(file, path), 1 << 20, &text, &len));
+    text[len - 1] = '\0';
+    const char *at = strstr(text, old);
+    if (at == NULL) fail_msg("%s has no %s", from, old);
+    snprintf(config, sizeof config, "%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
+    asc_free(ctx, text);
+    encoder_folder(ctx, from, config, folder);
+    asc_status st = asc_model_open(ctx, folder, NULL, &m);
+    if ((st == ASC_OK) != (says == NULL)) fail_msg("%s, %s: %s", from, new, asc_error_message(ctx));
+    if (says != NULL && strstr(asc_error_message(ctx), says) == NULL)
+        fail_msg("%s: no '%s' in: %s", from, says, asc_error_message(ctx));
+    if (says != NULL) assert_true(asc_error_hint(ctx)[0] != '\0');
+    if (st == ASC_OK) asc_model_close(m);
+    encoder_remove(folder);
+}
+
+static void test_nomic(void **state) {
+    static const char *const bad[][4] = {
+        {"nomic-first", "\"rotary_scaling_factor\": null", "\"rotary_scaling_factor\": 2",
+         "rotary_scaling_factor"},
+        {"nomic-first", "\"prenorm\": false", "\"prenorm\": true", "prenorm"},
+        {"nomic-first", "\"causal\": false", "\"causal\": true", "causal"},
+        {"nomic-first", "\"rotary_emb_fraction\": 1.0", "\"rotary_emb_fraction\": 0.5",
+         "rotary_emb_fraction"},
+        {"nomic-first", "\"causal\": false", "\"moe_every_n_layers\": 2", "moe_every_n_layers"},
+        {"nomic-first", "\"swiglu\"", "\"gelu\"", "activation_function"},
+        {"nomic-first", "\"mlp_fc1_bias\": false", "\"mlp_fc1_bias\": true", "mlp_fc2_bias"},
+        {"nomic-first", "\"qkv_proj_bias\": false", "\"qkv_proj_bias\": true", "Wqkv.bias is missing"},
+        {"nomic-first", "\"swiglu\"", "\"geglu\"", NULL},
+        {"nomic", "\"head_dim\": 6", "\"head_dim\": 4", "head_dim"},
+        {"nomic", "\"rope_type\": \"default\"", "\"rope_type\": \"linear\"", "rope_parameters.rope_type"},
+        {"nomic", "\"num_attention_heads\": 2", "\"num_attention_heads\": 4", "head_dim"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        expect(*state, bad[i][0], bad[i][1], bad[i][2], bad[i][3]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_nomic)};
+    return cmocka_run_group_tests(tests, encoder_setup, encoder_teardown);
+}
