@@ -52,6 +52,8 @@ void asc_jsonw_key(asc_jsonw *w, const char *key);
 void asc_jsonw_str(asc_jsonw *w, asc_view v); /* invalid UTF-8 becomes U+FFFD */
 void asc_jsonw_strz(asc_jsonw *w, const char *s);
 void asc_jsonw_num(asc_jsonw *w, double v); /* NaN and infinities become null */
+/* The fewest significant digits that read back as v, 1 to 17; v is finite. */
+int asc_json_digits(double v);
 void asc_jsonw_int(asc_jsonw *w, int64_t v);
 void asc_jsonw_bool(asc_jsonw *w, bool v);
 void asc_jsonw_null(asc_jsonw *w);

@@ -97,10 +97,10 @@ static bool reads_back(const char *t, double v) {
     return !(back < v) && !(back > v);
 }
 
-/* The fewest digits that read back as v. A decimal of up to 15 digits survives being a double (IEEE 754; not
+/* A decimal of up to 15 digits survives being a double (IEEE 754; not
  * among subnormal numbers), so if one reads back as v, it is the one that 15 digits of v show, less the zeros
  * at its end. */
-static int digits_of(double v) {
+int asc_json_digits(double v) {
     char t[40];
     int digits = 15;
     if (fabs(v) >= DBL_MIN) {
@@ -125,7 +125,7 @@ void asc_jsonw_num(asc_jsonw *w, double v) {
         return;
     }
     before_value(w);
-    asc_strbuf_addf(w->out, "%.*g", digits_of(v), v);
+    asc_strbuf_addf(w->out, "%.*g", asc_json_digits(v), v);
 }
 
 void asc_jsonw_int(asc_jsonw *w, int64_t v) {

@@ -108,8 +108,9 @@ static asc_status read_numbers(asc_hf_reading *r) {
         /* null means no cap, an absent key the default */
         bool attn = asc_json_get(r->k.obj, "attn_logit_softcapping") == NULL;
         bool last = asc_json_get(r->k.obj, "final_logit_softcapping") == NULL;
-        ASC_TRY(
-            asc_hf_number(&r->k, "attn_logit_softcapping", attn ? f->attn_cap : 0.0, 0.0, 1e6, &c->attn_cap));
+        if (!f->final_only)
+            ASC_TRY(asc_hf_number(&r->k, "attn_logit_softcapping", attn ? f->attn_cap : 0.0, 0.0, 1e6,
+                                  &c->attn_cap));
         ASC_TRY(asc_hf_number(&r->k, "final_logit_softcapping", last ? f->final_cap : 0.0, 0.0, 1e6,
                               &c->final_cap));
     }

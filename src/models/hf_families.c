@@ -226,6 +226,7 @@ static const asc_hf_family families[] = {
      .embed_sqrt = true,
      .query_scalar = 256.0,
      .caps = true,
+     .final_only = true,
      .fixed = gemma_fixed},
     {.model_type = "phi3",
      .classes = "Phi3ForCausalLM",

@@ -67,11 +67,12 @@ typedef struct asc_hf_family {
     bool by_head;            /* fused q, k, v head by head */
     bool embed_sqrt;         /* embeddings times sqrt(d_model) */
     double query_scalar;     /* query_pre_attn_scalar's default; 0 = the scale is 1 / sqrt(head_dim) */
-    bool caps;               /* soft caps: the keys are looked at; their defaults (0 = none): */
-    double attn_cap, final_cap;
-    const char *scale_key; /* a flag; false: scores are not divided by sqrt(head_dim). NULL = always */
-    bool multipliers;      /* Granite's four factors */
-    double logit_scale;    /* default; 0 = the key is not looked at */
+    bool caps,
+        final_only; /* soft caps: the keys are looked at, or that of the logits alone; their defaults: */
+    double attn_cap, final_cap; /* 0 = none */
+    const char *scale_key;      /* a flag; false: scores are not divided by sqrt(head_dim). NULL = always */
+    bool multipliers;           /* Granite's four factors */
+    double logit_scale;         /* default; 0 = the key is not looked at */
     const char *experts_key, *expert_width_key; /* NULL: no mixture */
     const char *top_k_key;                      /* a flag, false by default; NULL = always made to sum to 1 */
     int64_t n_experts, n_used;

@@ -2,6 +2,8 @@
 #include "pattern.h"
 #include "char_sets.h"
 #include "digit_groups.h"
+#include "strbuf.h"
+#include "view.h"
 #include <oniguruma.h>
 
 struct asc_pattern {
@@ -29,6 +31,43 @@ static asc_status failed(asc_ctx *ctx, int code, const OnigErrorInfo *info, asc_
                     "regular expression '" ASC_VIEW_FMT "': %s", ASC_VIEW_ARG(cut), words);
 }
 
+/* What stands at `at` of a pattern and is written otherwise for this Oniguruma: 6.9.10, which the program
+ * that tokenizer files are made for has, counts symbols as well as punctuation as [:punct:], older ones only
+ * punctuation and some of ASCII, and do not know \\p{PosixPunct}. NULL = as it is. */
+static const char *other_words(asc_view text, size_t at, bool in_class, size_t *len) {
+    static const struct {
+        const char *from, *to;
+        bool in_class;
+    } words[] = {{"[:punct:]", "\\p{P}\\p{S}", true},
+                 {"[:^punct:]", "[^\\p{P}\\p{S}]", true},
+                 {"\\p{PosixPunct}", "[\\p{P}\\p{S}]", false},
+                 {"\\p{^PosixPunct}", "[^\\p{P}\\p{S}]", false},
+                 {"\\P{PosixPunct}", "[^\\p{P}\\p{S}]", false}};
+    asc_view rest = asc_view_make(text.ptr + at, text.len - at);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if ((words[i].in_class && !in_class) || !asc_view_starts(rest, asc_view_of(words[i].from))) continue;
+        *len = strlen(words[i].from);
+        return words[i].to;
+    }
+    return NULL;
+}
+
+/* The pattern in this Oniguruma's words, appended to out. */
+static void reword(asc_view text, asc_strbuf *out) {
+    size_t depth = 0, n; /* of brackets */
+    for (size_t i = 0; i < text.len; i += n) {
+        const char *other = other_words(text, i, depth > 0, &n);
+        if (other != NULL) {
+            asc_strbuf_adds(out, other);
+            continue;
+        }
+        n = text.ptr[i] == '\\' && i + 1 < text.len ? 2 : 1;
+        depth += text.ptr[i] == '[';
+        depth -= text.ptr[i] == ']' && depth > 0;
+        asc_strbuf_add(out, text.ptr + i, n);
+    }
+}
+
 asc_status asc_pattern_create(asc_ctx *ctx, asc_view text, bool regex, asc_pattern **out) {
     asc_status st = ASC_OK;
     *out = NULL;
@@ -36,6 +75,8 @@ asc_status asc_pattern_create(asc_ctx *ctx, asc_view text, bool regex, asc_patte
         return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "a pattern of %zu bytes, more than %d", text.len,
                         ASC_PATTERN_MAX);
     }
+    asc_strbuf words;
+    asc_strbuf_init(&words, ctx);
     asc_pattern *p = asc_calloc(ctx, ASC_MEM_TOKENIZER, 1, sizeof *p);
     if (p == NULL) return ASC_RESOURCE_EXHAUSTED;
     if (!regex && text.len > 0) {
@@ -48,10 +89,12 @@ asc_status asc_pattern_create(asc_ctx *ctx, asc_view text, bool regex, asc_patte
         char run[64];
         p->digits = asc_digit_groups_of(text, run);
         if (p->digits != ASC_DIGITS_NONE) text = asc_view_of(run);
-        const OnigUChar *begin = (const OnigUChar *)(text.ptr != NULL ? text.ptr : "");
+        reword(text, &words);
+        ASC_TRY(asc_strbuf_status(&words));
+        const OnigUChar *begin = (const OnigUChar *)(words.ptr != NULL ? words.ptr : "");
         onig_initialize(&utf8, 1);
         int rc =
-            onig_new(&p->regex, begin, begin + text.len, ONIG_OPTION_NONE, utf8, ONIG_SYNTAX_DEFAULT, &info);
+            onig_new(&p->regex, begin, begin + words.len, ONIG_OPTION_NONE, utf8, ONIG_SYNTAX_DEFAULT, &info);
         if (rc != ONIG_NORMAL) {
             p->regex = NULL;
             ASC_TRY(failed(ctx, rc, &info, text));
@@ -67,6 +110,7 @@ asc_status asc_pattern_create(asc_ctx *ctx, asc_view text, bool regex, asc_patte
     p = NULL;
 done:
     asc_pattern_destroy(ctx, p);
+    asc_strbuf_deinit(&words);
     return st;
 }
 

@@ -2,6 +2,9 @@
 #include "json_want.h"
 #include "vocab.h"
 #include "word_model.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 static const char where[] = "model";
 
@@ -272,8 +275,37 @@ typedef struct scored {
     const asc_json *list;
 } scored;
 static asc_view scored_name(void *self, size_t i) { return ((const scored *)self)->v->name[i]; }
+
+/* The number that the program which defines these files makes of the decimals that v stands for: its reader
+ * (serde_json 1.0, without the feature float_roundtrip) rounds the digits to a double and divides by a power
+ * of ten, which is up to a unit in the last place away from v. That decides between paths of equal sums, as
+ * those of a run of one letter. */
+static double as_read_there(double v) {
+    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    char text[40];
+    uint64_t digits = 0;
+    int shift = 0;
+    bool fraction = false;
+    const char *c = text;
+    if (!isfinite(v)) return v;
+    snprintf(text, sizeof text, "%.*e", asc_json_digits(v) - 1, fabs(v));
+    for (; *c != '\0' && *c != 'e'; c++) {
+        if (*c < '0' || *c > '9') {
+            fraction = true;
+            continue;
+        }
+        digits = 10 * digits + (uint64_t)(*c - '0');
+        shift -= fraction;
+    }
+    shift += *c == 'e' ? (int)strtol(c + 1, NULL, 10) : 0;
+    if (shift < -22 || shift > 22) return v; /* no score of a language */
+    double x = shift < 0 ? (double)digits / tens[-shift] : (double)digits * tens[shift];
+    return copysign(x, v);
+}
+
 static double scored_score(void *self, size_t i) {
-    return asc_json_num(asc_json_at(asc_json_at(((const scored *)self)->list, i), 1), 0.0);
+    return as_read_there(asc_json_num(asc_json_at(asc_json_at(((const scored *)self)->list, i), 1), 0.0));
 }
 
 static asc_status read_unigram(asc_ctx *ctx, asc_word_model *m, const asc_json *j, const vocab *v,
