@@ -164,6 +164,12 @@ def all_files():
     yield "scripts", file(unigram(None, pre), None, pre)
     pre = N("Sequence", pretokenizers=[N("Split", pattern={"String": " "}, behavior="Removed", invert=False), N("Digits", individual_digits=True), N("FixedLength", length=3)])
     yield "fixed", file(wordpiece(None, pre), None, pre, None, N("Sequence", decoders=[N("Replace", pattern=regex("[aeiou]"), content="*"), N("Strip", content="#", start=2, stop=1)]))
+    pre = N("Split", pattern=regex(r"[[:punct:]x]|[^\P{PosixPunct}A-Z]+"), behavior="Isolated", invert=False)  # symbols are punctuation, too
+    yield "posix-punct", file(wordlevel(None, pre), None, pre)
+    near = dict(type="Unigram", unk_id=0, byte_fallback=False,  # scores whose sums depend on the order and on how decimals are read
+                vocab=[["<unk>", -1.0], ["<s>", -1.1], ["</s>", -1.2], ["a", -0.7934782608695652], ["aaaaa", -1.3806818181818181], ["e", -3.5971899032592773],
+                       ["1", -2.0123456789012345e-3], ["12", -7.1234567890123456e-05], ["0", -1e300]])
+    yield "near-ties", file(near)
 
 
 def main():

@@ -76,10 +76,17 @@ static asc_tensor *heads(asc_decoder *d, asc_tensor *h, const asc_proj *p, const
 }
 
 static qkv project(asc_decoder *d, const asc_layer *w, asc_tensor *h, int64_t rows) {
-    if (w->qkv.w != NULL) return cut_fused(d, asc_project(d->ctx, h, &w->qkv), rows);
-    return (qkv){.q = heads(d, last_tokens(d->ctx, h, rows), &w->q, &w->q_norm),
-                 .k = heads(d, h, &w->k, &w->k_norm),
-                 .v = heads(d, h, &w->v, NULL)};
+    asc_ctx *ctx = d->ctx;
+    const double most = d->cfg.clip_qkv;
+    if (w->qkv.w != NULL) return cut_fused(d, asc_project(ctx, h, &w->qkv), rows);
+    qkv s = {.q = heads(d, last_tokens(ctx, h, rows), &w->q, &w->q_norm),
+             .k = heads(d, h, &w->k, &w->k_norm),
+             .v = heads(d, h, &w->v, NULL)};
+    if (most > 0.0)
+        s = (qkv){.q = asc_clip(ctx, s.q, -most, most),
+                  .k = asc_clip(ctx, s.k, -most, most),
+                  .v = asc_clip(ctx, s.v, -most, most)};
+    return s;
 }
 
 /* Positions of the run's tokens and of its last rows, and the frequencies for a sequence of this length. */
@@ -104,6 +111,7 @@ static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t
     qkv s = project(d, w, h, at->rows);
     s.k = turn(d, s.k, at->pos, rope, at->whole);
     s.q = turn(d, s.q, at->last, rope, at->whole);
+    if (c->scale_by_depth) s.q = asc_scale(ctx, s.q, 1.0 / (double)(l + 1));
     asc_tensor *o;
     if (run->attend != NULL) {
         o = run->attend(run->attend_self, l, s.q, s.k, s.v);

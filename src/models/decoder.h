@@ -55,6 +55,8 @@ typedef struct asc_decoder_config {
     bool gated;             /* down(act(gate x) * up x); otherwise down(act(up x)) */
     bool fused_qkv_by_head; /* attn_qkv rows stand head by head as q, k, v (GPT-NeoX) */
     double attn_scale, attn_cap, final_cap;
+    bool scale_by_depth; /* layer l divides its attention scores by l + 1 as well (an option of GPT-2) */
+    double clip_qkv;     /* q, k and v are cut to -clip_qkv .. clip_qkv (an option of OLMoE); 0 = not */
     double embed_scale, residual_scale, logit_scale; /* factors; 0 = 1. Logits are multiplied */
     int64_t n_experts, n_experts_used, d_expert;
     bool norm_top_k; /* the chosen experts' weights are made to add up to 1 */

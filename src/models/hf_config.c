@@ -104,6 +104,9 @@ static asc_status read_numbers(asc_hf_reading *r) {
     bool scaled = true;
     if (f->scale_key != NULL) ASC_TRY(asc_hf_flag(&r->k, f->scale_key, true, &scaled));
     if (!scaled) c->attn_scale = 1.0;
+    if (f->depth_key != NULL) ASC_TRY(asc_hf_flag(&r->k, f->depth_key, false, &c->scale_by_depth));
+    if (f->clip_key != NULL && asc_hf_key(&r->k, f->clip_key) != NULL)
+        ASC_TRY(factor(r, f->clip_key, 1.0, &c->clip_qkv));
     if (f->caps) {
         /* null means no cap, an absent key the default */
         bool attn = asc_json_get(r->k.obj, "attn_logit_softcapping") == NULL;

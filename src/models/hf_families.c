@@ -90,6 +90,8 @@ static const asc_hf_name phi_whole[] = {{"embed_tokens", "token_embd"},
                                         END};
 static const asc_hf_name phi[] = {ATTENTION,
                                   {"self_attn.dense", "attn_output"},
+                                  {"self_attn.q_layernorm", "attn_q_norm"},
+                                  {"self_attn.k_layernorm", "attn_k_norm"},
                                   {"input_layernorm", "attn_norm"},
                                   {"mlp.fc1", "ffn_up"},
                                   {"mlp.fc2", "ffn_down"},
@@ -106,11 +108,9 @@ static const char *const gpt2_keys[] = {"hidden_size",
                                         "intermediate_size",
                                         "n_inner",
                                         NULL};
-static const char *const gpt2_fixed[] = {"scale_attn_by_inverse_layer_idx", "false", "add_cross_attention",
-                                         "false", NULL};
+static const char *const gpt2_fixed[] = {"add_cross_attention", "false", NULL};
 static const char *const gemma_fixed[] = {"use_bidirectional_attention", "false", NULL};
 static const char *const qk_fixed[] = {"qk_layernorm", "false", NULL};
-static const char *const olmo_fixed[] = {"clip_qkv", "null", NULL};
 
 static const asc_hf_family families[] = {
     {.model_type = "llama",
@@ -257,6 +257,7 @@ static const asc_hf_family families[] = {
      .rope_layers = ASC_HF_ROPE_NEVER,
      .wide_mlp = 4,
      .scale_key = "scale_attn_weights",
+     .depth_key = "scale_attn_by_inverse_layer_idx",
      .fixed = gpt2_fixed},
     {.model_type = "gpt_neox",
      .classes = "GPTNeoXForCausalLM",
@@ -391,7 +392,8 @@ static const asc_hf_family families[] = {
      .context = 2048,
      .partial = true,
      .partial_default = 0.5,
-     .fixed = qk_fixed},
+     .qk_norm = ASC_QK_NORM_HEAD,
+     .qk_norm_key = "qk_layernorm"},
     {.model_type = "stablelm",
      .classes = "StableLmForCausalLM",
      .norm = ASC_NORM_LAYER,
@@ -417,7 +419,7 @@ static const asc_hf_family families[] = {
      .top_k_key = "norm_topk_prob",
      .n_experts = 64,
      .n_used = 8,
-     .fixed = olmo_fixed},
+     .clip_key = "clip_qkv"},
 };
 
 const asc_hf_family *asc_hf_family_find(asc_view model_type) {

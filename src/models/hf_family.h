@@ -71,8 +71,10 @@ typedef struct asc_hf_family {
         final_only; /* soft caps: the keys are looked at, or that of the logits alone; their defaults: */
     double attn_cap, final_cap; /* 0 = none */
     const char *scale_key;      /* a flag; false: scores are not divided by sqrt(head_dim). NULL = always */
-    bool multipliers;           /* Granite's four factors */
-    double logit_scale;         /* default; 0 = the key is not looked at */
+    const char *depth_key; /* a flag, false by default: asc_decoder_config.scale_by_depth; NULL = never */
+    const char *clip_key;  /* a number or null: asc_decoder_config.clip_qkv; NULL = never */
+    bool multipliers;      /* Granite's four factors */
+    double logit_scale;    /* default; 0 = the key is not looked at */
     const char *experts_key, *expert_width_key; /* NULL: no mixture */
     const char *top_k_key;                      /* a flag, false by default; NULL = always made to sum to 1 */
     int64_t n_experts, n_used;

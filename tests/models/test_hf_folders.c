@@ -11,9 +11,10 @@
 #include <unistd.h>
 
 static const char *const zoo[] = {
-    "llama-bias-linear", "llama-f64",  "llama-llama3",    "qwen2-window",      "qwen3_moe-norm",
-    "mixtral",           "gemma2-old", "gemma3_text-old", "phi3-longrope-old", "gpt2-plain-names",
-    "smollm3-window",    "granite",    "cohere-qk",       "cohere2",           "phi"};
+    "llama-bias-linear", "llama-f64",     "llama-llama3",    "qwen2-window",      "qwen3_moe-norm",
+    "mixtral",           "gemma2-old",    "gemma3_text-old", "phi3-longrope-old", "gpt2-plain-names",
+    "smollm3-window",    "granite",       "cohere-qk",       "cohere2",           "phi",
+    "olmoe-clip",        "gpt2-by-depth", "phi-qk",          "gemma3_text-cap"};
 
 static size_t ids_of(const asc_json *list, int32_t out[64]) {
     size_t n = asc_json_len(list);
@@ -279,7 +280,7 @@ static void test_config_values(void **state) {
         {"max_window_layers", "0", NULL},
     };
     static const edit gpt2[] = {
-        {"scale_attn_by_inverse_layer_idx", "true", "scale_attn_by_inverse_layer_idx is true"},
+        {"scale_attn_by_inverse_layer_idx", "1", "scale_attn_by_inverse_layer_idx is 1"},
         {"add_cross_attention", "true", "add_cross_attention is true"},
         {"n_head", "3", "n_head"},
         {"n_inner", "48", "has shape"},
