@@ -1,10 +1,12 @@
 /* bf16_deal.h - which results of a product each thread makes (bf16_gemm.inl, stored_gemm_amx.c): columns are
- * dealt first, and rows where there are more threads than columns to deal. */
+ * dealt first, and rows where there are more threads than columns to deal. The rows of a part's last panel are
+ * open to threads that have done their own (shares.h). */
 #ifndef ASC_BF16_DEAL_H
 #define ASC_BF16_DEAL_H
 
 #include "bf16.h"
 #include "kutil.h"
+#include "shares.h"
 
 typedef struct asc_bf16_deal {
     int64_t m0, m1, n; /* rows [m0, m1) of n columns */
@@ -21,6 +23,7 @@ static inline int64_t asc_bf16_units(int64_t n, int64_t unit) { return (n + unit
 
 static inline asc_bf16_deal asc_bf16_deal_of(int64_t m0, int64_t m1, int64_t n, int64_t unit,
                                              int64_t threads) {
+    threads = asc_kmin(threads, ASC_SHARES_MOST);
     const int64_t across = asc_kmin(asc_bf16_units(n, unit), threads);
     return (asc_bf16_deal){m0, m1, n, unit, across, across > 0 ? threads / across : 0};
 }
@@ -34,6 +37,43 @@ static inline asc_bf16_part asc_bf16_part_of(const asc_bf16_deal *d, int64_t i) 
                            asc_kmin(d->m1, d->m0 + strips * (r + 1) / d->down * ASC_BF16_SIDE),
                            units * c / d->across * d->unit,
                            asc_kmin(d->n, units * (c + 1) / d->across * d->unit)};
+}
+
+/* The last panel of a part: columns [n, n + width), and its strips of rows that nobody has taken. */
+typedef struct asc_bf16_open {
+    asc_share strips;
+    int64_t n, width;
+} asc_bf16_open;
+
+static inline void asc_bf16_open_init(asc_bf16_open *o, const asc_bf16_deal *d) {
+    for (int64_t i = 0; i < d->across * d->down; i++) asc_share_init(&o[i].strips, 0, 0);
+}
+
+/* The panel is packed. */
+static inline void asc_bf16_panel_done(asc_bf16_open *o, const asc_bf16_part *part, int64_t n,
+                                       int64_t width) {
+    o->n = n;
+    o->width = width;
+    o->strips.end = asc_bf16_units(part->m1 - part->m0, ASC_BF16_SIDE);
+    asc_share_open(&o->strips);
+}
+
+/* Strips of rows of last panels, those of part `thread` first: strip(self, part, m0, m1, thread). */
+static inline void asc_bf16_strips(const asc_bf16_deal *d, asc_bf16_open *open, int thread,
+                                   void (*strip)(void *self, int64_t part, int64_t m0, int64_t m1,
+                                                 int thread),
+                                   void *self) {
+    const int64_t n = d->across * d->down;
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t i = (thread + k) % n;
+        const asc_bf16_part part = asc_bf16_part_of(d, i);
+        asc_share *s = &open[i].strips;
+        if (!asc_share_await(s)) continue;
+        for (int64_t u = asc_share_take(s); u >= 0; u = asc_share_take(s)) {
+            const int64_t m = part.m0 + u * ASC_BF16_SIDE;
+            strip(self, i, m, asc_kmin(part.m1, m + ASC_BF16_SIDE), thread);
+        }
+    }
 }
 
 #endif

@@ -17,6 +17,7 @@
 #include "gemm_fill.h"
 #include "kernel.h"
 #include "matmul_shape.h"
+#include <omp.h>
 #include <string.h>
 /* Parts shared with other kernels of bf16 products. */
 #include "bf16_rows.inl"
@@ -254,43 +255,73 @@ static void rows_by_panel(const asc_bf16_job *job, int64_t m, int64_t rows, int6
     settle(job, &w, m, rows, n0, s);
 }
 
-/* Columns [n0, n1) of rows [m0, m1). */
-static void columns(const asc_bf16_job *job, int64_t m0, int64_t m1, int64_t n0, int64_t n1, int thread,
-                    const asc_bf16_scratch *s) {
-    for (int64_t n = n0; n < n1; n += job->g.width) {
-        const int64_t width = n1 - n < job->g.width ? n1 - n : job->g.width;
+/* All of a part but for the product with its last panel, which is only packed. */
+static void columns(const asc_bf16_job *job, const asc_bf16_part *part, int thread,
+                    const asc_bf16_scratch *s, asc_bf16_open *open) {
+    for (int64_t n = part->n0; n < part->n1; n += job->g.width) {
+        const int64_t width = asc_kmin(job->g.width, part->n1 - n);
         for (int64_t k = 0; k < job->g.k; k += job->g.depth) {
-            const int64_t depth = job->g.k - k < job->g.depth ? job->g.k - k : job->g.depth;
+            const int64_t depth = asc_kmin(job->g.depth, job->g.k - k);
+            const bool end = k + depth == job->g.k;
             pack_panel(job, k, depth, n, width, s);
-            for (int64_t m = m0; m < m1; m += ASC_BF16_SIDE) {
-                const int64_t rows = m1 - m < ASC_BF16_SIDE ? m1 - m : ASC_BF16_SIDE;
+            if (end && n + width == part->n1) {
+                asc_bf16_panel_done(open, part, n, width);
+                return;
+            }
+            for (int64_t m = part->m0; m < part->m1; m += ASC_BF16_SIDE) {
+                const int64_t rows = asc_kmin(ASC_BF16_SIDE, part->m1 - m);
                 rows_by_panel(job, m, rows, k, depth, n, width, s);
-                if (job->post != NULL && k + depth == job->g.k)
-                    job->post->block(job->post, m, m + rows, n, n + width, thread);
+                if (job->post != NULL && end) job->post->block(job->post, m, m + rows, n, n + width, thread);
             }
         }
     }
 }
 
+typedef struct last_panels {
+    const asc_bf16_job *job;
+    const asc_bf16_open *open;
+    void *scratch;
+} last_panels;
+
+static void last_strip(void *self, int64_t part, int64_t m0, int64_t m1, int thread) {
+    const last_panels *l = self;
+    const asc_bf16_job *job = l->job;
+    const asc_bf16_open *o = &l->open[part];
+    const asc_bf16_scratch s = asc_bf16_scratch_of(job, l->scratch, part, thread);
+    const int64_t k = (job->g.k - 1) / job->g.depth * job->g.depth;
+    rows_by_panel(job, m0, m1 - m0, k, job->g.k - k, o->n, o->width, &s);
+    if (job->post != NULL) job->post->block(job->post, m0, m1, o->n, o->n + o->width, thread);
+}
+
 /* Rows [job->m0, m1): cut into pieces, then multiplied. */
 static void some_rows(asc_bf16_job *job, int64_t m1, const asc_kargs *args) {
-    const int64_t groups = (m1 - job->m0 + 15) / 16;
     const asc_bf16_deal d = asc_bf16_deal_of(job->m0, m1, job->g.n, ASC_BF16_UNIT, args->n_threads);
+    asc_share groups[ASC_SHARES_MOST];
+    asc_bf16_open open[ASC_SHARES_MOST];
+    const int n_shares = asc_shares_init(groups, args->n_threads, (m1 - job->m0 + 15) / 16);
+    asc_bf16_open_init(open, &d);
+    last_panels last = {.job = job, .open = open, .scratch = args->scratch};
 #pragma omp parallel num_threads(args->n_threads)
     {
+        const int thread = omp_get_thread_num();
         if (!args->left_ready) {
-#pragma omp for schedule(static)
-            for (int64_t i = 0; i < groups; i++)
-                pack_rows(job, job->m0 + 16 * i, job->left + i * job->blocks * job->pieces * ASC_BF16_TILE);
+            for (int k = 0; k < n_shares; k++) {
+                asc_share *s = &groups[(thread + k) % n_shares];
+                for (int64_t i = asc_share_take(s); i >= 0; i = asc_share_take(s))
+                    pack_rows(job, job->m0 + 16 * i,
+                              job->left + i * job->blocks * job->pieces * ASC_BF16_TILE);
+            }
+#pragma omp barrier
         }
-#pragma omp for schedule(static)
+        OPS.begin();
+#pragma omp for schedule(static) nowait
         for (int64_t i = 0; i < d.across * d.down; i++) {
-            const asc_bf16_scratch s = asc_bf16_scratch_of(job, args->scratch, i);
+            const asc_bf16_scratch s = asc_bf16_scratch_of(job, args->scratch, i, thread);
             const asc_bf16_part part = asc_bf16_part_of(&d, i);
-            OPS.begin();
-            columns(job, part.m0, part.m1, part.n0, part.n1, (int)i, &s);
-            OPS.end();
+            columns(job, &part, thread, &s, &open[i]);
         }
+        asc_bf16_strips(&d, open, thread, last_strip, &last);
+        OPS.end();
     }
 }
 

@@ -110,15 +110,16 @@ void asc_bf16_job_place(asc_bf16_job *job, void *scratch) {
     job->row_scale = (float *)(void *)(job->left + rows * job->blocks * job->pieces * ASC_BF16_K);
 }
 
-asc_bf16_scratch asc_bf16_scratch_of(const asc_bf16_job *job, void *scratch, int64_t thread) {
+asc_bf16_scratch asc_bf16_scratch_of(const asc_bf16_job *job, void *scratch, int64_t part, int64_t thread) {
     size_t left = 0;
     (void)left_bytes(job, &left); /* it was a size when asc_bf16_bytes was asked */
-    uint8_t *p = (uint8_t *)scratch + left + (size_t)thread * thread_bytes(job);
-    asc_bf16_scratch s = {.panel = (uint16_t *)(void *)p};
+    const int64_t each = (int64_t)thread_bytes(job), to_part = (part - thread) * each;
+    uint8_t *p = (uint8_t *)scratch + left + thread * each;
+    asc_bf16_scratch s = {.panel = (uint16_t *)(void *)(p + to_part)};
     s.slab = (float *)(void *)(p += panel_bytes(job));
     s.sums = (float *)(void *)(p += slab_bytes(job));
     s.fill = (float *)(void *)(p += SUM_BYTES);
     s.column = (float *)(void *)(p += FILL_BYTES);
-    s.col_scale = (float *)(void *)(p + column_bytes(job));
+    s.col_scale = (float *)(void *)(p + column_bytes(job) + to_part);
     return s;
 }

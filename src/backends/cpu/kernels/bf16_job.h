@@ -54,6 +54,8 @@ void asc_bf16_job_place(asc_bf16_job *job, void *scratch);
 static inline int64_t asc_bf16_links(const asc_bf16_job *job) {
     return (job->blocks + job->link - 1) / job->link;
 }
-asc_bf16_scratch asc_bf16_scratch_of(const asc_bf16_job *job, void *scratch, int64_t thread);
+/* What thread `thread` has of its own, and of part `part` (bf16_deal.h) what belongs to its panel: panel and
+ * col_scale. */
+asc_bf16_scratch asc_bf16_scratch_of(const asc_bf16_job *job, void *scratch, int64_t part, int64_t thread);
 
 #endif

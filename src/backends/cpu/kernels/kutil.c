@@ -2,6 +2,7 @@
 #include <omp.h>
 
 #include "kutil.h"
+#include "shares.h"
 
 void asc_kpar(int64_t n, int threads, bool uneven, void (*fn)(void *self, int64_t i, int thread),
               void *self) {
@@ -14,8 +15,16 @@ void asc_kpar(int64_t n, int threads, bool uneven, void (*fn)(void *self, int64_
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
         for (int64_t i = 0; i < n; i++) fn(self, i, omp_get_thread_num());
     } else {
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t i = 0; i < n; i++) fn(self, i, omp_get_thread_num());
+        asc_share shares[ASC_SHARES_MOST];
+        const int n_shares = asc_shares_init(shares, threads, n);
+#pragma omp parallel num_threads(threads)
+        {
+            const int thread = omp_get_thread_num();
+            for (int k = 0; k < n_shares; k++) {
+                asc_share *s = &shares[(thread + k) % n_shares];
+                for (int64_t i = asc_share_take(s); i >= 0; i = asc_share_take(s)) fn(self, i, thread);
+            }
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 #include "bf16_deal.h"
 #include "stored_job.h"
 #include <immintrin.h>
+#include <omp.h>
 #include <string.h>
 /* Parts shared with other kernels of bf16 products. */
 #include "bf16_rows.inl"
@@ -78,18 +79,35 @@ static void rows_by_panel(const asc_stored_job *job, int64_t m, int64_t rows, in
     }
 }
 
-/* Columns [n0, n1) of rows [m0, m1). */
-static void columns(const asc_stored_job *job, int64_t m0, int64_t m1, int64_t n0, int64_t n1, int thread,
-                    const asc_stored_scratch *s) {
-    for (int64_t n = n0; n < n1; n += job->g.width) {
-        const int64_t width = n1 - n < job->g.width ? n1 - n : job->g.width;
+/* Rows [m0, m1), at most 32, times a panel and what follows the product. */
+static void strip(const asc_stored_job *job, int64_t m0, int64_t m1, int64_t n, int64_t width, int thread,
+                  const asc_stored_scratch *s) {
+    rows_by_panel(job, m0, m1 - m0, n, width, s);
+    if (job->post != NULL) job->post->block(job->post, m0, m1, n, n + width, thread);
+}
+
+/* A part but for the product with its last panel, which is only packed. */
+static void columns(const asc_stored_job *job, const asc_bf16_part *part, int thread,
+                    const asc_stored_scratch *s, asc_bf16_open *open) {
+    for (int64_t n = part->n0; n < part->n1; n += job->g.width) {
+        const int64_t width = asc_kmin(job->g.width, part->n1 - n);
         pack_panel(job, n, width, s);
-        for (int64_t m = m0; m < m1; m += ASC_BF16_SIDE) {
-            const int64_t rows = m1 - m < ASC_BF16_SIDE ? m1 - m : ASC_BF16_SIDE;
-            rows_by_panel(job, m, rows, n, width, s);
-            if (job->post != NULL) job->post->block(job->post, m, m + rows, n, n + width, thread);
-        }
+        if (n + width == part->n1) asc_bf16_panel_done(open, part, n, width);
+        for (int64_t m = part->m0; n + width < part->n1 && m < part->m1; m += ASC_BF16_SIDE)
+            strip(job, m, asc_kmin(part->m1, m + ASC_BF16_SIDE), n, width, thread, s);
     }
+}
+
+typedef struct last_panels {
+    const asc_stored_job *job;
+    const asc_bf16_open *open;
+    void *scratch;
+} last_panels;
+
+static void last_strip(void *self, int64_t part, int64_t m0, int64_t m1, int thread) {
+    const last_panels *l = self;
+    const asc_stored_scratch s = asc_stored_scratch_of(l->job, l->scratch, part, thread);
+    strip(l->job, m0, m1, l->open[part].n, l->open[part].width, thread, &s);
 }
 
 static void cut_rows(const asc_stored_job *job, int64_t group) {
@@ -102,21 +120,30 @@ static void cut_rows(const asc_stored_job *job, int64_t group) {
 
 /* Rows [job->m0, m1): cut into pieces, then multiplied. */
 static void some_rows(asc_stored_job *job, int64_t m1, const asc_kargs *args) {
-    const int64_t groups = (m1 - job->m0 + 15) / 16;
     const asc_bf16_deal d = asc_bf16_deal_of(job->m0, m1, job->g.n, ASC_STORED_UNIT, args->n_threads);
+    asc_share groups[ASC_SHARES_MOST];
+    asc_bf16_open open[ASC_SHARES_MOST];
+    const int n_shares = asc_shares_init(groups, args->n_threads, (m1 - job->m0 + 15) / 16);
+    asc_bf16_open_init(open, &d);
+    last_panels last = {.job = job, .open = open, .scratch = args->scratch};
 #pragma omp parallel num_threads(args->n_threads)
     {
+        const int thread = omp_get_thread_num();
         asc_bf16_amx.begin();
         if (!args->left_ready) {
-#pragma omp for schedule(static)
-            for (int64_t i = 0; i < groups; i++) cut_rows(job, i);
+            for (int k = 0; k < n_shares; k++) {
+                asc_share *s = &groups[(thread + k) % n_shares];
+                for (int64_t i = asc_share_take(s); i >= 0; i = asc_share_take(s)) cut_rows(job, i);
+            }
+#pragma omp barrier
         }
-#pragma omp for schedule(static)
+#pragma omp for schedule(static) nowait
         for (int64_t i = 0; i < d.across * d.down; i++) {
-            const asc_stored_scratch s = asc_stored_scratch_of(job, args->scratch, i);
+            const asc_stored_scratch s = asc_stored_scratch_of(job, args->scratch, i, thread);
             const asc_bf16_part part = asc_bf16_part_of(&d, i);
-            columns(job, part.m0, part.m1, part.n0, part.n1, (int)i, &s);
+            columns(job, &part, thread, &s, &open[i]);
         }
+        asc_bf16_strips(&d, open, thread, last_strip, &last);
         asc_bf16_amx.end();
     }
 }

@@ -104,13 +104,15 @@ void asc_stored_job_place(asc_stored_job *job, void *scratch) {
     job->sums = job->left + groups_of(job) * job->blocks * PIECES * ASC_BF16_TILE;
 }
 
-asc_stored_scratch asc_stored_scratch_of(const asc_stored_job *job, void *scratch, int64_t thread) {
+asc_stored_scratch asc_stored_scratch_of(const asc_stored_job *job, void *scratch, int64_t part,
+                                         int64_t thread) {
     size_t left = 0;
     (void)left_bytes(job, &left); /* it was a size when asc_stored_bytes was asked */
-    uint8_t *p = (uint8_t *)scratch + left + (size_t)thread * thread_bytes(job);
-    asc_stored_scratch s = {.panel = (uint16_t *)(void *)p};
-    s.scale = (float *)(void *)(p += panel_bytes(job));
-    s.mins = (uint16_t *)(void *)(p += scale_bytes(job));
+    const int64_t each = (int64_t)thread_bytes(job), to_part = (part - thread) * each;
+    uint8_t *p = (uint8_t *)scratch + left + thread * each;
+    asc_stored_scratch s = {.panel = (uint16_t *)(void *)(p + to_part)};
+    s.scale = (float *)(void *)((p += panel_bytes(job)) + to_part);
+    s.mins = (uint16_t *)(void *)((p += scale_bytes(job)) + to_part);
     s.raw_mins = (float *)(void *)(p += mins_bytes(job));
     s.products = (float *)(void *)(p += raw_bytes(job));
     s.y = (float *)(void *)(p += PRODUCT_BYTES);

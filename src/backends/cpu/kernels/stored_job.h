@@ -51,6 +51,9 @@ size_t asc_stored_bytes(const asc_call *c, int n_threads);
 int asc_stored_left_form(const asc_call *c);
 /* Sets left and sums, at the start of scratch; what threads have lies behind. */
 void asc_stored_job_place(asc_stored_job *job, void *scratch);
-asc_stored_scratch asc_stored_scratch_of(const asc_stored_job *job, void *scratch, int64_t thread);
+/* What thread `thread` has of its own, and of part `part` (bf16_deal.h) what belongs to its panel: panel,
+ * scale and mins. */
+asc_stored_scratch asc_stored_scratch_of(const asc_stored_job *job, void *scratch, int64_t part,
+                                         int64_t thread);
 
 #endif
