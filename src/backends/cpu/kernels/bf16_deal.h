@@ -1,6 +1,6 @@
 /* bf16_deal.h - which results of a product each thread makes (bf16_gemm.inl, stored_gemm_amx.c): columns are
- * dealt first, and rows where there are more threads than columns to deal. The rows of a part's last panel are
- * open to threads that have done their own (shares.h). */
+ * dealt first, and rows where there are more threads than columns to deal. The rows of a part's last panel
+ * are open to threads that have done their own (shares.h). */
 #ifndef ASC_BF16_DEAL_H
 #define ASC_BF16_DEAL_H
 
@@ -59,10 +59,9 @@ static inline void asc_bf16_panel_done(asc_bf16_open *o, const asc_bf16_part *pa
 }
 
 /* Strips of rows of last panels, those of part `thread` first: strip(self, part, m0, m1, thread). */
-static inline void asc_bf16_strips(const asc_bf16_deal *d, asc_bf16_open *open, int thread,
-                                   void (*strip)(void *self, int64_t part, int64_t m0, int64_t m1,
-                                                 int thread),
-                                   void *self) {
+static inline void
+asc_bf16_strips(const asc_bf16_deal *d, asc_bf16_open *open, int thread,
+                void (*strip)(void *self, int64_t part, int64_t m0, int64_t m1, int thread), void *self) {
     const int64_t n = d->across * d->down;
     for (int64_t k = 0; k < n; k++) {
         const int64_t i = (thread + k) % n;

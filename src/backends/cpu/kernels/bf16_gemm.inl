@@ -256,8 +256,8 @@ static void rows_by_panel(const asc_bf16_job *job, int64_t m, int64_t rows, int6
 }
 
 /* All of a part but for the product with its last panel, which is only packed. */
-static void columns(const asc_bf16_job *job, const asc_bf16_part *part, int thread,
-                    const asc_bf16_scratch *s, asc_bf16_open *open) {
+static void columns(const asc_bf16_job *job, const asc_bf16_part *part, int thread, const asc_bf16_scratch *s,
+                    asc_bf16_open *open) {
     for (int64_t n = part->n0; n < part->n1; n += job->g.width) {
         const int64_t width = asc_kmin(job->g.width, part->n1 - n);
         for (int64_t k = 0; k < job->g.k; k += job->g.depth) {

@@ -11,8 +11,8 @@
 enum { ASC_K_FORK_ELEMS = 32768, ASC_K_BLOCK = 8192 };
 
 /* Runs fn(self, i, thread) for i in [0, n), each i on one thread; thread < threads. With `uneven` the units
- * are handed out one by one as threads become free; else each begins with a run of its own (shares.h). fn must not depend on which thread
- * runs it. */
+ * are handed out one by one as threads become free; else each begins with a run of its own (shares.h). fn
+ * must not depend on which thread runs it. */
 void asc_kpar(int64_t n, int threads, bool uneven, void (*fn)(void *self, int64_t i, int thread), void *self);
 
 static inline int asc_kthreads(const asc_kargs *a, double elems) {
