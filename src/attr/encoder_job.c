@@ -1,6 +1,7 @@
 /* encoder_job.c - a job on a text encoder: what of the request makes sense, which class or text it is about.
  */
 #include "encoder.h"
+#include "kept_text.h"
 #include "neuron.h"
 #include "target_encoder.h"
 #include "view.h"
@@ -293,9 +294,10 @@ static asc_status similarity_target(asc_job *j) {
     }
     for (size_t i = 0; i < t.n; i++) ids[i] = t.tokens[i].id;
     st = asc_model_check_ids(j->m, ids, t.n, "text to be similar to");
-    if (st == ASC_OK && !j->req->dry_run) st = asc_model_embed_text(j->m, ids, t.n, e->similar);
+    bool ran = false;
+    if (st == ASC_OK && !j->req->dry_run) st = asc_model_embed_kept(j->m, ids, t.n, e->similar, &ran);
     if (st != ASC_OK) goto done;
-    if (!j->req->dry_run) j->r->n_forward++; /* estimate.c counts it */
+    if (ran) j->r->n_forward++; /* estimate.c counts it */
     ASC_TRY(one_id(j, 0, &j->r->target_ids, &j->r->n_target));
     ASC_TRY(copy_text(j, j->req->similar_to, &j->r->similar_to));
     if (j->m->encoder->cfg.plain_pooling)

@@ -8,6 +8,7 @@
 #include "hf_folder.h"
 #include "hf_model.h"
 #include "kept_prompt.h"
+#include "kept_text.h"
 #include "rehearse.h"
 #include "view.h"
 #include <math.h>
@@ -135,6 +136,7 @@ void asc_model_close(asc_model *m) {
     asc_ctx *ctx = m->ctx;
     asc_capture_forget(ctx, m);
     asc_model_forget_prompt(m);
+    asc_model_forget_text(m);
     asc_tokenizer_destroy(m->tokenizer);
     asc_decoder_unload(&m->decoder);
     if (m->encoder != NULL) asc_encoder_unload(m->encoder);

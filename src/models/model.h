@@ -28,6 +28,7 @@ struct asc_model {
     asc_view chat_template; /* {NULL, 0} = none; lies in the file, or in owned_template */
     char *owned_template;
     struct asc_kept_prompt *kept; /* the last prompt's keys (kept_prompt.h); NULL = none */
+    struct asc_kept_text *text;   /* the last text compared with (kept_text.h); NULL = none */
     asc_rates rates;              /* of dry runs */
     char *path, *name;
     char sha256[65]; /* "" until asked for */
