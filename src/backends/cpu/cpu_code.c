@@ -70,6 +70,7 @@ static int32_t without_reshapes(const asc_program *p, int32_t node) {
  * nothing may use scratch: units without a product in front work in tiles. */
 static void share_left(const asc_ctx *ctx, const asc_program *p, asc_cpu_code *code) {
     int form = 0; /* of what is in scratch: 0 = nothing to use */
+    asc_cpu_unit *maker = NULL;
     int32_t left = -1;
     asc_matmul_shape shape = {0};
     for (asc_cpu_unit *u = code->units, *end = u + code->n_units; u < end; u++) {
@@ -81,6 +82,10 @@ static void share_left(const asc_ctx *ctx, const asc_program *p, asc_cpu_code *c
             const int32_t node = without_reshapes(p, u->in[0]);
             asc_matmul_shape_of(&u->call, &s);
             u->left_ready = form == its && left == node && s.m == shape.m && s.k == shape.k;
+            if (u->left_ready)
+                maker->left_keep = true;
+            else
+                maker = u;
             form = its;
             left = node;
             shape = s;
@@ -144,6 +149,7 @@ static inline void fill_args(const asc_cpu_unit *u, const asc_run_args *a, asc_k
     args->n_threads = u->n_threads;
     args->post = NULL;
     args->left_ready = u->left_ready && !a->fresh;
+    args->left_keep = u->left_keep;
 }
 
 static inline bool takes_post(const asc_cpu_unit *u) { return u->kernel != NULL && u->kernel->takes_post; }

@@ -20,6 +20,7 @@ typedef struct asc_cpu_unit {
     const asc_kernel *kernel; /* that run is of; NULL = the fallback */
     bool constant;            /* left out once folded */
     bool left_ready; /* the product before has left its cut rows in scratch, and they are this one's */
+    bool left_keep;  /* a product that follows is left_ready because of this one */
     asc_prof_unit prof;
 } asc_cpu_unit;
 

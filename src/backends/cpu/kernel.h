@@ -32,6 +32,7 @@ typedef struct asc_kargs {
     int n_threads;   /* use `#pragma omp parallel for num_threads(n)`; 1 for small work */
     bool left_ready; /* the start of scratch holds in[0] in the form that left_form tells: do not make it
                         again */
+    bool left_keep;  /* leave it there: a product that follows is run with left_ready */
     const asc_epilogue *post; /* NULL = none; set only for kernels with takes_post */
 } asc_kargs;
 
@@ -56,10 +57,10 @@ typedef struct asc_kernel {
      * does the same after run, over tiles of rows. */
     bool takes_post;
     /* Matrix products that turn all rows of in[0] into another form first (bf16 pieces): a number for that
-     * form, if this call leaves all of it at the very start of scratch, at an address and in an order that
-     * depend on in[0], its rows and columns and the form only (not on n, W or the number of threads); 0 if
-     * not. The next product of the same in[0] whose kernel, be it another one, names the same form is then
-     * run with left_ready. NULL = 0. Forms in use: asc_bf16_left_form (bf16_job.h),
+     * form, if this call, run with left_keep, leaves all of it at the very start of scratch, at an address
+     * and in an order that depend on in[0], its rows and columns and the form only (not on n, W or the number
+     * of threads); 0 if not. The next product of the same in[0] whose kernel, be it another one, names the
+     * same form is then run with left_ready. NULL = 0. Forms in use: asc_bf16_left_form (bf16_job.h),
      * asc_stored_left_form (stored_job.h). */
     int (*left_form)(const asc_call *c);
     /* Pointwise kernels: the arithmetic of run on one stretch, with the same bits; NULL = only run. */

@@ -8,6 +8,11 @@
 #include "kutil.h"
 #include "shares.h"
 
+enum {
+    ASC_BF16_STRIP_COLUMNS = 128,    /* of a part, at least, for cutting by strips */
+    ASC_BF16_STRIP_BYTES = 384 << 10 /* of the pieces of 32 rows, at most: a fifth of an L2 cache */
+};
+
 typedef struct asc_bf16_deal {
     int64_t m0, m1, n; /* rows [m0, m1) of n columns */
     int64_t unit;      /* columns that stay together */
@@ -73,6 +78,14 @@ asc_bf16_strips(const asc_bf16_deal *d, asc_bf16_open *open, int thread,
             strip(self, i, m, asc_kmin(part.m1, m + ASC_BF16_SIDE), thread);
         }
     }
+}
+
+/* Whether a thread cuts 32 rows just before it multiplies them, instead of all threads all rows beforehand.
+ * Then nobody waits and pieces stay in the cache of who uses them, but each part cuts rows again for each of
+ * its panels; worth it where it has at most two, and columns enough. */
+static inline bool asc_bf16_by_strips(const asc_bf16_deal *d, int64_t width) {
+    const int64_t columns = asc_kceil(asc_bf16_units(d->n, d->unit), asc_kmax(1, d->across)) * d->unit;
+    return columns <= 2 * width && d->n >= ASC_BF16_STRIP_COLUMNS * d->across;
 }
 
 #endif

@@ -2,7 +2,8 @@
  * The file that includes it defines BF16_NAME, BF16_ISA (amx, avx512, ...), BF16_LEVEL and
  * BF16_FILL, and BF16_WIDE if it has AVX-512.
  *
- * Rows of a are cut into pieces once per call, by all threads. Then each thread owns a range of columns: it
+ * Rows of a are cut into pieces once per call, by all threads, or by each thread strip by strip
+ * (asc_bf16_by_strips). Each thread owns a range of columns: it
  * expands a panel of W, sized for the L2 cache, cuts it, and multiplies 32 rows by 32 columns at a time with
  * it. A link is a number of blocks of 32 values of k, small enough for the pieces of 32 rows to stay in the
  * L1 cache while the columns of the panel pass by; the sums of links are added in ascending order. So a row's
@@ -82,6 +83,19 @@ static void pack_rows(const asc_bf16_job *job, int64_t m, uint16_t *out) {
         pack_row_group(x, rows, k, 2, out);
     else
         pack_row_group(x, rows, k, 1, out);
+}
+
+/* Values [k0, k0 + depth) of 16 rows to their places in tiles of all of k; not int8. */
+static void pack_part(const asc_bf16_job *job, int64_t m, int64_t k0, int64_t depth, uint16_t *out) {
+    const int64_t k = job->g.k, rows = asc_kmin(16, job->g.m - m);
+    const float *x = job->g.a + m * k + k0;
+    out += k0 / 32 * job->pieces * ASC_BF16_TILE;
+    if (job->pieces == 3)
+        pack_row_part(x, k, rows, depth, 3, out);
+    else if (job->pieces == 2)
+        pack_row_part(x, k, rows, depth, 2, out);
+    else
+        pack_row_part(x, k, rows, depth, 1, out);
 }
 
 /* 16 columns of a filled slab of `depth` rows to tiles. */
@@ -255,6 +269,23 @@ static void rows_by_panel(const asc_bf16_job *job, int64_t m, int64_t rows, int6
     settle(job, &w, m, rows, n0, s);
 }
 
+/* Rows [m0, m1), at most 32, times a panel and, if it is the last of k, what follows the product. */
+static void strip(const asc_bf16_job *job, int64_t m0, int64_t m1, int64_t k0, int64_t depth, int64_t n,
+                  int64_t width, int thread, const asc_bf16_scratch *s) {
+    asc_bf16_job own;
+    if (job->by_strips) {
+        own = *job;
+        own.m0 = m0;
+        own.left = s->left;
+        for (int64_t i = 0; 16 * i < m1 - m0; i++)
+            pack_part(job, m0 + 16 * i, k0, depth, s->left + i * job->blocks * job->pieces * ASC_BF16_TILE);
+        job = &own;
+    }
+    rows_by_panel(job, m0, m1 - m0, k0, depth, n, width, s);
+    if (job->post != NULL && k0 + depth == job->g.k)
+        job->post->block(job->post, m0, m1, n, n + width, thread);
+}
+
 /* All of a part but for the product with its last panel, which is only packed. */
 static void columns(const asc_bf16_job *job, const asc_bf16_part *part, int thread, const asc_bf16_scratch *s,
                     asc_bf16_open *open) {
@@ -268,11 +299,8 @@ static void columns(const asc_bf16_job *job, const asc_bf16_part *part, int thre
                 asc_bf16_panel_done(open, part, n, width);
                 return;
             }
-            for (int64_t m = part->m0; m < part->m1; m += ASC_BF16_SIDE) {
-                const int64_t rows = asc_kmin(ASC_BF16_SIDE, part->m1 - m);
-                rows_by_panel(job, m, rows, k, depth, n, width, s);
-                if (job->post != NULL && end) job->post->block(job->post, m, m + rows, n, n + width, thread);
-            }
+            for (int64_t m = part->m0; m < part->m1; m += ASC_BF16_SIDE)
+                strip(job, m, asc_kmin(part->m1, m + ASC_BF16_SIDE), k, depth, n, width, thread, s);
         }
     }
 }
@@ -289,8 +317,7 @@ static void last_strip(void *self, int64_t part, int64_t m0, int64_t m1, int thr
     const asc_bf16_open *o = &l->open[part];
     const asc_bf16_scratch s = asc_bf16_scratch_of(job, l->scratch, part, thread);
     const int64_t k = (job->g.k - 1) / job->g.depth * job->g.depth;
-    rows_by_panel(job, m0, m1 - m0, k, job->g.k - k, o->n, o->width, &s);
-    if (job->post != NULL) job->post->block(job->post, m0, m1, o->n, o->n + o->width, thread);
+    strip(job, m0, m1, k, job->g.k - k, o->n, o->width, thread, &s);
 }
 
 /* Rows [job->m0, m1): cut into pieces, then multiplied. */
@@ -300,11 +327,13 @@ static void some_rows(asc_bf16_job *job, int64_t m1, const asc_kargs *args) {
     asc_bf16_open open[ASC_SHARES_MOST];
     const int n_shares = asc_shares_init(groups, args->n_threads, (m1 - job->m0 + 15) / 16);
     asc_bf16_open_init(open, &d);
+    job->by_strips = !args->left_ready && !args->left_keep && asc_bf16_by_strips(&d, job->g.width) &&
+                     asc_bf16_scratch_of(job, args->scratch, 0, 0).left != NULL;
     last_panels last = {.job = job, .open = open, .scratch = args->scratch};
 #pragma omp parallel num_threads(args->n_threads)
     {
         const int thread = omp_get_thread_num();
-        if (!args->left_ready) {
+        if (!args->left_ready && !job->by_strips) {
             for (int k = 0; k < n_shares; k++) {
                 asc_share *s = &groups[(thread + k) % n_shares];
                 for (int64_t i = asc_share_take(s); i >= 0; i = asc_share_take(s))

@@ -91,9 +91,15 @@ ALWAYS_INLINE void pack_tile(const float *x, int64_t ldx, int64_t rows, int64_t 
     }
 }
 
-/* `rows` rows of k numbers (at most 16; the others count as 0) to tiles: that of block q, piece i is the
- * (q * pieces + i)-th. */
-ALWAYS_INLINE void pack_row_group(const float *x, int64_t rows, int64_t k, const int pieces, uint16_t *out) {
+/* k numbers of each of `rows` rows (at most 16; the others count as 0), which lie ldx apart, to tiles: that
+ * of block q, piece i is the (q * pieces + i)-th. */
+ALWAYS_INLINE void pack_row_part(const float *x, int64_t ldx, int64_t rows, int64_t k, const int pieces,
+                                 uint16_t *out) {
     for (int64_t q = 0; q < k; q += 32, x += 32, out += pieces * ASC_BF16_TILE)
-        pack_tile(x, k, rows, k - q, q + AHEAD < k ? AHEAD : 16 * k + AHEAD - k, pieces, out);
+        pack_tile(x, ldx, rows, k - q, q + AHEAD < k ? AHEAD : 16 * ldx + AHEAD - k, pieces, out);
+}
+
+/* The same of whole rows. */
+ALWAYS_INLINE void pack_row_group(const float *x, int64_t rows, int64_t k, const int pieces, uint16_t *out) {
+    pack_row_part(x, k, rows, k, pieces, out);
 }

@@ -1,10 +1,10 @@
 /* stored_gemm_amx.c - y = a W^T with W in a block format, [n,k], for many rows of a at `highest`
  * (stored_job.h has the formula; docs/decisions/stored-by-tiles.md why).
  *
- * Rows of a are cut into pieces once per call, by all threads. Then each thread owns a range of columns,
- * brings a panel of W into tiles, and multiplies 32 rows by 32 columns and all of k at a time. A result is
- * the product of sums with m, to which d times the blocks' sums are added in ascending order: a row's bits
- * are a function of that row alone.
+ * Rows of a are cut into pieces once per call, by all threads, or by each thread strip by strip
+ * (asc_bf16_by_strips). Each thread owns a range of columns, brings a panel of W into tiles, and multiplies
+ * 32 rows by 32 columns and all of k at a time. A result is the product of sums with m, to which d times the
+ * blocks' sums are added in ascending order: a row's bits are a function of that row alone.
  *
  * Infinities, NaN, overflow and what is tiny are computed again in f32 (bf16_repair.inl). */
 #include "bf16_deal.h"
@@ -79,9 +79,27 @@ static void rows_by_panel(const asc_stored_job *job, int64_t m, int64_t rows, in
     }
 }
 
+/* 16 rows to pieces and, if the format has m, their sums. */
+static void cut_rows(const asc_stored_job *job, int64_t group) {
+    const int64_t m = job->m0 + 16 * group, k = job->g.k, rows = job->g.m - m < 16 ? job->g.m - m : 16;
+    uint16_t *out = job->left + group * job->blocks * 3 * ASC_BF16_TILE;
+    pack_row_group(job->g.a + m * k, rows, k, 3, out);
+    if (job->sum_tiles > 0)
+        sum_row_group(out, job->blocks, job->sums + group * job->sum_tiles * 3 * ASC_BF16_TILE);
+}
+
 /* Rows [m0, m1), at most 32, times a panel and what follows the product. */
 static void strip(const asc_stored_job *job, int64_t m0, int64_t m1, int64_t n, int64_t width, int thread,
                   const asc_stored_scratch *s) {
+    asc_stored_job own;
+    if (job->by_strips) {
+        own = *job;
+        own.m0 = m0;
+        own.left = s->left;
+        own.sums = s->left + 2 * 3 * job->blocks * ASC_BF16_TILE;
+        for (int64_t i = 0; 16 * i < m1 - m0; i++) cut_rows(&own, i);
+        job = &own;
+    }
     rows_by_panel(job, m0, m1 - m0, n, width, s);
     if (job->post != NULL) job->post->block(job->post, m0, m1, n, n + width, thread);
 }
@@ -110,14 +128,6 @@ static void last_strip(void *self, int64_t part, int64_t m0, int64_t m1, int thr
     strip(l->job, m0, m1, l->open[part].n, l->open[part].width, thread, &s);
 }
 
-static void cut_rows(const asc_stored_job *job, int64_t group) {
-    const int64_t m = job->m0 + 16 * group, k = job->g.k, rows = job->g.m - m < 16 ? job->g.m - m : 16;
-    uint16_t *out = job->left + group * job->blocks * 3 * ASC_BF16_TILE;
-    pack_row_group(job->g.a + m * k, rows, k, 3, out);
-    if (job->sum_tiles > 0)
-        sum_row_group(out, job->blocks, job->sums + group * job->sum_tiles * 3 * ASC_BF16_TILE);
-}
-
 /* Rows [job->m0, m1): cut into pieces, then multiplied. */
 static void some_rows(asc_stored_job *job, int64_t m1, const asc_kargs *args) {
     const asc_bf16_deal d = asc_bf16_deal_of(job->m0, m1, job->g.n, ASC_STORED_UNIT, args->n_threads);
@@ -125,12 +135,14 @@ static void some_rows(asc_stored_job *job, int64_t m1, const asc_kargs *args) {
     asc_bf16_open open[ASC_SHARES_MOST];
     const int n_shares = asc_shares_init(groups, args->n_threads, (m1 - job->m0 + 15) / 16);
     asc_bf16_open_init(open, &d);
+    job->by_strips = !args->left_ready && !args->left_keep && asc_bf16_by_strips(&d, job->g.width) &&
+                     asc_stored_scratch_of(job, args->scratch, 0, 0).left != NULL;
     last_panels last = {.job = job, .open = open, .scratch = args->scratch};
 #pragma omp parallel num_threads(args->n_threads)
     {
         const int thread = omp_get_thread_num();
         asc_bf16_amx.begin();
-        if (!args->left_ready) {
+        if (!args->left_ready && !job->by_strips) {
             for (int k = 0; k < n_shares; k++) {
                 asc_share *s = &groups[(thread + k) % n_shares];
                 for (int64_t i = asc_share_take(s); i >= 0; i = asc_share_take(s)) cut_rows(job, i);
