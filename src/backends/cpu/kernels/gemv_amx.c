@@ -19,9 +19,10 @@
 
 enum {
     MAX_ROWS = 4,
-    BITS = 23,     /* of a number without its sign */
-    AHEAD = 4096,  /* bytes fetched before they are needed */
-    MOST_EXP = 64, /* largest and smallest exponent of a block's largest element */
+    BITS = 23,           /* of a number without its sign */
+    AHEAD = 4096,        /* bytes fetched before they are needed */
+    PIECE_BYTES = 16384, /* of W */
+    MOST_EXP = 64,       /* largest and smallest exponent of a block's largest element */
 };
 
 /* Four blocks of 4-bit weights meet this: pieces of elements 0-15 of each block, then those of 16-31. */
@@ -306,7 +307,8 @@ typedef void (*gemv_fn)(const gemv_job *j, int64_t n0, int64_t n1);
     }
 #define GEMVS(type, e)                                                                                       \
     GEMV(type, e, 1)                                                                                         \
-    GEMV(type, e, 2) GEMV(type, e, 3) GEMV(type, e, 4) static const gemv_fn type##_fns[MAX_ROWS] = {         \
+    GEMV(type, e, 2)                                                                                         \
+    GEMV(type, e, 3) GEMV(type, e, 4) static const gemv_fn type##_fns[MAX_ROWS] = {                          \
         gemv_##type##_1, gemv_##type##_2, gemv_##type##_3, gemv_##type##_4};
 GEMVS(q4_0, Q4_0)
 GEMVS(q4_1, Q4_1)
@@ -376,12 +378,9 @@ typedef struct job {
     int parts;
 } job;
 
-static void part(void *self, int64_t u, int thread) {
-    const job *j = self;
+/* Results [n0, n1) of all rows. */
+static void columns(const job *j, int64_t n0, int64_t n1) {
     const asc_dtype t = j->args->call->in_dtype[1];
-    const int64_t pairs = (j->s.n + 1) / 2, n0 = pairs * u / j->parts * 2;
-    const int64_t n1 = asc_kmin(j->s.n, pairs * (u + 1) / j->parts * 2);
-    (void)thread;
     for (int64_t m = 0; m < j->s.m;) {
         int rows = 0;
         while (rows < MAX_ROWS && m + rows < j->s.m && j->fixed[m + rows]) rows++;
@@ -397,6 +396,17 @@ static void part(void *self, int64_t u, int thread) {
         pick(t, rows)(&g, n0, n1);
         for (const int64_t end = m + rows; m < end; m++) mend(j->args, &j->s, m, n0, n1);
     }
+}
+
+/* Rows of a that need W more than once meet it a piece at a time, which stays in the L1 cache. */
+static void part(void *self, int64_t u, int thread) {
+    const job *j = self;
+    const int64_t pairs = (j->s.n + 1) / 2, n0 = pairs * u / j->parts * 2;
+    const int64_t n1 = asc_kmin(j->s.n, pairs * (u + 1) / j->parts * 2);
+    const int64_t row_bytes = j->s.k / 32 * block_bytes(j->args->call->in_dtype[1]);
+    const int64_t step = j->s.m > MAX_ROWS ? 2 * asc_kmax(1, PIECE_BYTES / 2 / row_bytes) : n1 - n0;
+    (void)thread;
+    for (int64_t n = n0; n < n1; n += step) columns(j, n, asc_kmin(n1, n + step));
 }
 
 static void run(const asc_kargs *args) {
