@@ -114,6 +114,7 @@ CASES = {
     "olmoe": ("olmoe", dict(num_experts=4, num_experts_per_tok=2), "float32", {}),
     "olmoe-clip": ("olmoe", dict(num_experts=3, num_experts_per_tok=2, clip_qkv=0.8), "bfloat16", {}),
     "gpt2-by-depth": ("gpt2", dict(n_layer=2, n_inner=24, scale_attn_by_inverse_layer_idx=True), "bfloat16", {}),
+    "stablelm-qk": ("stablelm", dict(qk_layernorm=True), "bfloat16", {}),
     "phi-qk": ("phi", dict(qk_layernorm=True), "bfloat16", {}),
     "gemma3_text-cap": ("gemma3_text", dict(head_dim=8, attn_logit_softcapping=2.0, query_pre_attn_scalar=1),
                         "bfloat16", {}),  # the cap is not looked at
@@ -122,7 +123,8 @@ CASES = {
 
 SMALL = ["llama-bias-linear", "llama-f64", "llama-llama3", "qwen2-window", "qwen3_moe-norm", "mixtral", "gemma2-old",
          "gemma3_text-old", "phi3-longrope-old", "gpt2-plain-names", "smollm3-window",
-         "granite", "cohere-qk", "cohere2", "phi", "olmoe-clip", "gpt2-by-depth", "phi-qk", "gemma3_text-cap"]
+         "granite", "cohere-qk", "cohere2", "phi", "olmoe-clip", "gpt2-by-depth", "phi-qk", "gemma3_text-cap",
+         "stablelm-qk"]
 
 
 def build(model_type, more, dtype):

@@ -105,9 +105,34 @@ static asc_tensor *vector_part(asc_binder *b, const asc_weight *t, int64_t all, 
     return out;
 }
 
-/* Norms of heads with weights of their own [H,D]. */
-static asc_norm bind_norm_each(asc_binder *b, const char *name, int64_t heads) {
+/* Norms of heads, each in a tensor of its own: NAME.0.weight and so on. */
+static asc_norm bind_norms_of_heads(asc_binder *b, const char *name, int64_t heads) {
     const int64_t cols = b->d->cfg.head_dim;
+    asc_norm out = {0};
+    char one[64];
+    float *f = asc_calloc(b->ctx, ASC_MEM_WEIGHTS, (size_t)cols, sizeof *f);
+    double *v = asc_calloc(b->ctx, ASC_MEM_WEIGHTS, (size_t)(heads * cols), sizeof *v);
+    if (f == NULL || v == NULL) b->st = ASC_RESOURCE_EXHAUSTED;
+    for (int64_t h = 0; h < heads && b->st == ASC_OK; h++) {
+        snprintf(one, sizeof one, "%s.%lld.weight", name, (long long)h);
+        const asc_weight *t = asc_bind_find(b, one, true);
+        if (t == NULL || !asc_bind_fits(b, t, ASC_SHAPE(cols))) break;
+        asc_dtype_expand(t->dtype)(t->data, f, cols);
+        for (int64_t i = 0; i < cols; i++) v[h * cols + i] = (double)f[i];
+    }
+    if (b->st == ASC_OK) out.w = asc_bind_own(b, asc_from_f64(b->ctx, ASC_SHAPE(heads, cols), v));
+    asc_free(b->ctx, f);
+    asc_free(b->ctx, v);
+    return out;
+}
+
+/* Norms of heads with weights of their own [H,D]. */
+static asc_norm bind_norm_each(asc_binder *b, const char *stem, int64_t heads) {
+    const int64_t cols = b->d->cfg.head_dim;
+    char name[64];
+    snprintf(name, sizeof name, "%s.0.weight", stem);
+    if (b->st == ASC_OK && has(b, name)) return bind_norms_of_heads(b, stem, heads);
+    snprintf(name, sizeof name, "%s.weight", stem);
     const asc_weight *t = asc_bind_find(b, name, b->g->gguf == NULL); /* GGUF: large models only have them */
     if (t == NULL || !asc_bind_fits(b, t, ASC_SHAPE(heads, cols))) return (asc_norm){0};
     asc_weight flat = *t;
@@ -214,9 +239,9 @@ static void bind_layer(asc_binder *b, asc_layer *l) {
         l->k = bind_proj(b, "attn_k", true, dk, d);
         l->v = bind_proj(b, "attn_v", true, dk, d);
     }
-    l->q_norm = each ? bind_norm_each(b, "attn_q_norm.weight", c->n_heads)
+    l->q_norm = each ? bind_norm_each(b, "attn_q_norm", c->n_heads)
                      : bind_norm(b, "attn_q_norm", any, head ? c->head_dim : dq);
-    l->k_norm = each ? bind_norm_each(b, "attn_k_norm.weight", c->n_kv)
+    l->k_norm = each ? bind_norm_each(b, "attn_k_norm", c->n_kv)
                      : bind_norm(b, "attn_k_norm", any, head ? c->head_dim : dk);
     l->o = bind_proj(b, "attn_output", true, d, dq);
     /* a parallel block may have one norm for both halves (Cohere) */

@@ -31,6 +31,12 @@ static const asc_hf_name whole[] = {{"embed_tokens", "token_embd"},
                                     END};
 static const asc_hf_name llama[] = {ATTENTION, NORMS, MLP, END};
 static const asc_hf_name cohere[] = {ATTENTION, NORMS, MLP, QK, END};
+static const asc_hf_name stablelm[] = {ATTENTION,
+                                       NORMS,
+                                       MLP,
+                                       {"self_attn.q_layernorm.norms.#", "+attn_q_norm"},
+                                       {"self_attn.k_layernorm.norms.#", "+attn_k_norm"},
+                                       END};
 static const asc_hf_name qwen3[] = {ATTENTION, NORMS, MLP, QK, EXPERTS, END};
 static const asc_hf_name mixtral[] = {ATTENTION,
                                       NORMS,
@@ -110,7 +116,6 @@ static const char *const gpt2_keys[] = {"hidden_size",
                                         NULL};
 static const char *const gpt2_fixed[] = {"add_cross_attention", "false", NULL};
 static const char *const gemma_fixed[] = {"use_bidirectional_attention", "false", NULL};
-static const char *const qk_fixed[] = {"qk_layernorm", "false", NULL};
 
 static const asc_hf_family families[] = {
     {.model_type = "llama",
@@ -396,6 +401,7 @@ static const asc_hf_family families[] = {
      .qk_norm_key = "qk_layernorm"},
     {.model_type = "stablelm",
      .classes = "StableLmForCausalLM",
+     .layer = stablelm,
      .norm = ASC_NORM_LAYER,
      .norm_bias = true,
      .eps_key = "layer_norm_eps",
@@ -405,7 +411,8 @@ static const asc_hf_family families[] = {
      .context = 4096,
      .partial = true,
      .partial_default = 0.25,
-     .fixed = qk_fixed},
+     .qk_norm = ASC_QK_NORM_EACH,
+     .qk_norm_key = "qk_layernorm"},
     {.model_type = "olmoe",
      .classes = "OlmoeForCausalLM",
      .layer = qwen3,

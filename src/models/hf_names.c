@@ -34,7 +34,18 @@ static int64_t eat_number(asc_view *v) {
     return n;
 }
 
-/* The stem with an expert's number replaced by '#', in buf. */
+/* A text of up to six digits and nothing else; -1 otherwise. */
+static int64_t whole_number(asc_view v) {
+    char text[8];
+    if (v.len == 0 || v.len > 6) return -1;
+    memcpy(text, v.ptr, v.len);
+    text[v.len] = '.';
+    asc_view with_dot = asc_view_make(text, v.len + 1);
+    int64_t n = eat_number(&with_dot);
+    return with_dot.len == 0 ? n : -1;
+}
+
+/* The stem with the number of an expert or of a head's norm replaced by '#', in buf. */
 static parts split(asc_view name, char buf[256]) {
     static const char *const prefixes[] = {"language_model.", "model.", "transformer.", "gpt_neox.",
                                            "language_model."};
@@ -51,6 +62,12 @@ static parts split(asc_view name, char buf[256]) {
     p.stem = name;
     for (size_t i = 0; i + 8 < name.len && name.len < 250; i++) {
         asc_view tail = asc_view_make(name.ptr + i, name.len - i);
+        if (eat(&tail, "norms.")) { /* of heads, one by one: the number is the end */
+            p.expert = whole_number(tail);
+            if (p.expert < 0) break;
+            p.stem = asc_view_make(buf, (size_t)snprintf(buf, 256, ASC_VIEW_FMT "norms.#", (int)i, name.ptr));
+            break;
+        }
         if (!eat(&tail, "experts.")) continue;
         p.expert = eat_number(&tail);
         if (p.expert < 0) break;
@@ -92,22 +109,25 @@ static bool is_picture(asc_view name) {
     return eat(&name, "vision_tower.") || eat(&name, "multi_modal_projector.");
 }
 
-/* Matrices of experts: one by one, called blk.L.ffn_gate.E.weight, or for all experts in one tensor [E,2F,D]
- * with the gate's rows of each first, which is cut into views. */
+/* Norms of heads, one by one, called blk.L.attn_q_norm.H.weight. Matrices of experts: one by one, called
+ * blk.L.ffn_gate.E.weight, or for all experts in one tensor [E,2F,D] with the gate's rows of each first,
+ * which is cut into views. */
 static asc_status place_experts(asc_hf_folder *folder, asc_hf_tensor *t, const asc_hf_name *n, const parts *p,
                                 const asc_decoder_config *c, asc_weights *w) {
     char name[200];
     asc_weight as = {.name = asc_view_of(name), .rank = 2};
     bool stacked = strcmp(n->gguf, "+gate_up") == 0;
     const int64_t *dims = t->shape.dims;
-    if (strcmp(p->end, ".bias") == 0 || t->shape.rank != (stacked ? 3 : 2))
+    bool is_norm = strstr(n->gguf, "_norm") != NULL;
+    if (strcmp(p->end, ".bias") == 0 || t->shape.rank != (stacked ? 3 : is_norm ? 1 : 2))
         return ASC_OK; /* not used: refused */
     if (!stacked) {
         snprintf(name, sizeof name, "blk.%lld.%s.%lld.weight", (long long)p->layer, n->gguf + 1,
                  (long long)p->expert);
         as.name = asc_view_of(name);
+        as.rank = is_norm ? 1 : 2;
         as.dims[0] = dims[0];
-        as.dims[1] = dims[1];
+        as.dims[1] = is_norm ? 0 : dims[1];
         return asc_hf_put(folder, t, 0, &as, w);
     }
     if (dims[0] != c->n_experts || dims[1] % 2 != 0) {

@@ -14,7 +14,7 @@ static const char *const zoo[] = {
     "llama-bias-linear", "llama-f64",     "llama-llama3",    "qwen2-window",      "qwen3_moe-norm",
     "mixtral",           "gemma2-old",    "gemma3_text-old", "phi3-longrope-old", "gpt2-plain-names",
     "smollm3-window",    "granite",       "cohere-qk",       "cohere2",           "phi",
-    "olmoe-clip",        "gpt2-by-depth", "phi-qk",          "gemma3_text-cap"};
+    "olmoe-clip",        "gpt2-by-depth", "phi-qk",          "gemma3_text-cap",   "stablelm-qk"};
 
 static size_t ids_of(const asc_json *list, int32_t out[64]) {
     size_t n = asc_json_len(list);
