@@ -60,7 +60,7 @@ static parts split(asc_view name, char buf[256]) {
     if (ends(name, ".bias")) p.end = ".bias";
     name.len -= strlen(p.end);
     p.stem = name;
-    for (size_t i = 0; i + 8 < name.len && name.len < 250; i++) {
+    for (size_t i = 0; i + 6 < name.len && name.len < 250; i++) {
         asc_view tail = asc_view_make(name.ptr + i, name.len - i);
         if (eat(&tail, "norms.")) { /* of heads, one by one: the number is the end */
             p.expert = whole_number(tail);
