@@ -98,6 +98,8 @@ NOTES = {
                          "the whole text anew; templates are texts; baselines are texts or ProductBaselines",
     "TextTokenInput": "`tokenizer` is the model",
     "LayerAttribution": "`interpolate`: nearest, linear, bilinear, trilinear",
+    "visualization.visualize_image_attr": "matplotlib where it is installed; the same scale of scores",
+    "visualization.visualize_text": "returns an object with `data`, the HTML; words of others are escaped",
     "infidelity": "",
     "infidelity_perturb_func_decorator": "",
     "sensitivity_max": "`norm_ord` fro, 1, 2, inf; any function may be explained, `attribute` of methods here is fastest",
@@ -144,6 +146,8 @@ def main():
             if name != "default_perturb_func":
                 text += row(module.__name__.split(".")[-1] + "." + name, getattr(module, name)).replace(
                     "|  |\n", "| %s |\n" % NOTES.get(name, ""))
+    for name in ("visualize_image_attr", "visualize_image_attr_multiple", "VisualizationDataRecord", "visualize_text"):
+        text += row("visualization." + name, getattr(attr.visualization, name))
     missing = known - set(CAPTUM_ATTR) - set(metrics.__all__) - set(robust.__all__)
     if missing:
         sys.exit("docs/captum.md would lack %s" % ", ".join(sorted(missing)))

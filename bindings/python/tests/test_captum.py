@@ -286,7 +286,7 @@ class Errors(unittest.TestCase):
 
     def test_absent_names_say_why(self):
         from ascribe.captum import concept, influence
-        for module, name in ((attr, "visualization"), (concept, "TCAV"), (influence, "TracInCP"),
+        for module, name in ((attr, "Summarizer"), (concept, "TCAV"), (influence, "TracInCP"),
                              (robust, "AttackComparator"), (attr, "Summarizer")):
             with self.assertRaises(AttributeError) as raised:
                 getattr(module, name)
@@ -353,6 +353,34 @@ class Languages(unittest.TestCase):
                            (lambda: attr.TextTemplateInput(lambda a: a, ["x"]), AssertionError),
                            (lambda: attr.TextTemplateInput("{}", "x"), AssertionError)):
             with self.assertRaises(kind):
+                call()
+
+
+class Visualization(unittest.TestCase):
+
+    def test_scale_is_captums(self):
+        """Numbers of captum 0.9, _normalize_attr with outlier_perc=60."""
+        a = np.array([[3., -1., .5], [-4., .25, 8.]])
+        for sign, want in (('positive', [0.375, 0.0, 0.0625, 0.0, 0.03125, 1.0]),
+                           ('absolute_value', [0.75, 0.25, 0.125, 1.0, 0.0625, 1.0]),
+                           ('negative', [0.0, 0.25, 0.0, 1.0, 0.0, 0.0]),
+                           ('all', [0.75, -0.25, 0.125, -1.0, 0.0625, 1.0])):
+            np.testing.assert_allclose(attr.visualization.scaled(a, sign, 60).reshape(-1), want, atol=1e-6, err_msg=sign)
+        self.assertEqual(attr.visualization.scaled(np.zeros((2, 2)), "all").tolist(), [[0, 0], [0, 0]])
+
+    def test_texts_are_escaped(self):
+        record = attr.visualization.VisualizationDataRecord(np.array([.5, -.2]), .9, "<b>", 1, 1, .3, ["a", "<script>"], 0.)
+        page = attr.visualization.visualize_text([record]).data
+        self.assertNotIn("<script>", page)
+        self.assertIn("&lt;script&gt;", page)
+
+    def test_bad_arguments(self):
+        a = np.zeros((4, 4, 3))
+        for call in (lambda: attr.visualization.visualize_image_attr(a, method="heat"),
+                     lambda: attr.visualization.visualize_image_attr(a, sign="plus"),
+                     lambda: attr.visualization.visualize_image_attr(a, None, "masked_image"),
+                     lambda: attr.visualization.visualize_image_attr_multiple(a, a, ["heat_map"], [])):
+            with self.assertRaises(ArgumentError):
                 call()
 
 

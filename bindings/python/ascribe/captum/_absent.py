@@ -19,7 +19,6 @@ ABSENT: dict[str, dict[str, str]] = {
         "RemoteLLMAttribution": "models behind a network are asked by `ascribe serve`'s own API",
         "RemoteLLMProvider": "models behind a network are asked by `ascribe serve`'s own API",
         "VLLMProvider": "models behind a network are asked by `ascribe serve`'s own API",
-        "visualization": "results of ascribe.explain have to_html(); matplotlib draws arrays",
         **dict.fromkeys(
             ("Summarizer", "CommonStats", "ClassSummarizer", "Mean", "StdDev", "MSE", "Var", "Min", "Max", "Sum",
              "Count", "StatValue", "SummarizerSingleTensor"),

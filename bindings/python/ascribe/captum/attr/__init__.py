@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._absent import absent
+from . import visualization
 from ._base import (
     Attribution,
     GradientAttribution,
@@ -147,6 +148,7 @@ __all__ = [
     "TextTokenInput",
     "TokenReferenceBase",
     "get_exp_kernel_similarity_function",
+    "visualization",
 ]
 
 
