@@ -85,6 +85,12 @@ static void fill_columns(const asc_gemm_job *job, int64_t k0, int64_t depth, int
         float *to = place(out, depth, 0, n / 16);
         for (int64_t q = 0; q < depth; q += ASC_GEMM_RUN) {
             const int64_t len = depth - q < ASC_GEMM_RUN ? depth - q : ASC_GEMM_RUN;
+            if (job->t == ASC_DTYPE_F32 && n + 16 <= width && len % 16 == 0) { /* nothing to expand */
+                const float *rows = (const float *)(const void *)at(job, (n0 + n) * job->k + k0 + q);
+                for (int64_t k = 0; k < len; k += 16)
+                    transpose16(rows + k, job->k, to + ASC_GEMM_SLAB * (q + k), 16);
+                continue;
+            }
             for (int64_t r = 0; r < 16; r++) {
                 if (n + r < width) {
                     job->expand(at(job, (n0 + n + r) * job->k + k0 + q), tmp + r * stride, len);
