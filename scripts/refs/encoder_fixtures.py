@@ -14,7 +14,8 @@ import shutil
 import sys
 
 import torch
-from transformers import (BertConfig, BertForTokenClassification, DeiTConfig, DeiTForImageClassification,
+from transformers import (AlbertConfig, AlbertForSequenceClassification, AlbertModel, BertConfig, BertForTokenClassification, DebertaV2Config,
+                          DebertaV2ForSequenceClassification, DebertaV2ForTokenClassification, DebertaV2Model, DeiTConfig, DeiTForImageClassification,
                           DeiTForImageClassificationWithTeacher, ElectraConfig, ElectraForSequenceClassification,
                           ModernBertConfig, ModernBertForSequenceClassification, MPNetConfig, MPNetModel, NomicBertConfig,
                           NomicBertForSequenceClassification, NomicBertModel,
@@ -38,6 +39,21 @@ def models():
     yield "nomic-classes", "classes", NomicBertForSequenceClassification, NomicBertConfig(
         **COMMON, hidden_act="gelu", num_labels=3, layer_norm_eps=1e-3,
         rope_parameters={"rope_type": "default", "rope_theta": 50.0})
+    yield "deberta-v3", "classes", DebertaV2ForSequenceClassification, DebertaV2Config(  # as deberta-v3-base
+        **COMMON, relative_attention=True, position_buckets=6, norm_rel_ebd="layer_norm", share_att_key=True,
+        pos_att_type="p2c|c2p", position_biased_input=False, max_relative_positions=-1, num_labels=3)
+    yield "deberta-places", "classes", DebertaV2ForSequenceClassification, DebertaV2Config(
+        **COMMON, relative_attention=True, pos_att_type=["c2p"], type_vocab_size=2, max_relative_positions=5,
+        pooler_hidden_act="tanh", num_labels=2)
+    yield "deberta-key", "embedding", DebertaV2Model, DebertaV2Config(
+        **COMMON, relative_attention=True, pos_att_type=["p2c", "c2p"], position_biased_input=False, position_buckets=4)
+    yield "deberta-plain", "tokens", DebertaV2ForTokenClassification, DebertaV2Config(
+        **COMMON, pos_att_type=["p2c"], num_labels=3)
+    yield "electra-small", "classes", ElectraForSequenceClassification, ElectraConfig(
+        **COMMON, embedding_size=6, num_labels=2)
+    yield "albert", "classes", AlbertForSequenceClassification, AlbertConfig(
+        **{**COMMON, "num_hidden_layers": 4}, embedding_size=8, num_hidden_groups=2, num_labels=3)
+    yield "albert-wide", "embedding", AlbertModel, AlbertConfig(**COMMON, embedding_size=D)
     image = dict(hidden_size=D, num_hidden_layers=2, num_attention_heads=H, intermediate_size=F, image_size=8,
                  patch_size=4, num_labels=3, attn_implementation="eager")
     yield "deit", "image", DeiTForImageClassification, DeiTConfig(**image)
@@ -99,7 +115,7 @@ def main():
         if kind == "image":
             cases = [image_case(model)]
         else:
-            types = [0] * 4 + [1] * 5 if name in ("bert-tokens", "electra", "nomic-classes") else None
+            types = [0] * 4 + [1] * 5 if name in ("bert-tokens", "electra", "nomic-classes", "deberta-places", "albert") else None
             cases = [text_case(kind, model, [5, 9, 30, 3, 7, 38, 11, 12, 20], types),
                      text_case(kind, model, [8, 4], None)]
         with open(os.path.join(folder, "case.json"), "w", encoding="utf-8") as f:

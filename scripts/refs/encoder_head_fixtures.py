@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tiny masked language models and question answering encoders: tests/data/encoders/heads/NAME/.
 
-    python encoder_head_fixtures.py OUT        (transformers 5, torch, safetensors)
+    python encoder_head_fixtures.py OUT [NAME ...]        (transformers 5, torch, safetensors)
 
 Random weights far from their usual start; numbers are transformers' in float64. case.json: kind (words, span); cases
 with input_ids, token_type_ids, and
@@ -16,7 +16,8 @@ import shutil
 import sys
 
 import torch
-from transformers import (BertConfig, BertForMaskedLM, BertForQuestionAnswering, BertTokenizerFast, DistilBertConfig,
+from transformers import (AlbertConfig, AlbertForMaskedLM, AlbertForQuestionAnswering, BertConfig, BertForMaskedLM, BertForQuestionAnswering, BertTokenizerFast, DebertaV2Config, DebertaV2ForMaskedLM,
+                          DebertaV2ForQuestionAnswering, DistilBertConfig,
                           DistilBertForMaskedLM, DistilBertForQuestionAnswering, ElectraConfig, ElectraForMaskedLM,
                           ModernBertConfig, ModernBertForMaskedLM, ModernBertForQuestionAnswering, MPNetConfig,
                           MPNetForMaskedLM, RobertaConfig, RobertaForMaskedLM, RobertaForQuestionAnswering)
@@ -45,6 +46,16 @@ def models():
     yield "modernbert-span", ModernBertForQuestionAnswering, ModernBertConfig(**MODERN)
 
 
+def more_models():
+    yield "albert-words", AlbertForMaskedLM, AlbertConfig(**COMMON, embedding_size=8)
+    yield "electra-small-words", ElectraForMaskedLM, ElectraConfig(**COMMON, embedding_size=6)
+    yield "deberta-words", DebertaV2ForMaskedLM, DebertaV2Config(
+        **COMMON, relative_attention=True, position_buckets=6, share_att_key=True, pos_att_type=["p2c", "c2p"])
+    yield "albert-span", AlbertForQuestionAnswering, AlbertConfig(**COMMON, embedding_size=8)
+    yield "deberta-span", DebertaV2ForQuestionAnswering, DebertaV2Config(
+        **COMMON, relative_attention=True, position_buckets=6, share_att_key=True, pos_att_type=["p2c", "c2p"])
+
+
 def run(model, case, x=None, ids=None):
     """The log-probability that is explained, and what it is made of."""
     types = case.get("token_type_ids")
@@ -62,8 +73,10 @@ def run(model, case, x=None, ids=None):
 
 
 def main():
-    out = sys.argv[1]
-    for name, cls, config in models():
+    out, only = sys.argv[1], sys.argv[2:]
+    for name, cls, config in list(models()) + list(more_models()):
+        if only and name not in only:
+            continue
         torch.manual_seed(len(name) * 3)
         model = cls(config).eval()
         for p in model.parameters():
@@ -78,7 +91,7 @@ def main():
                      {"input_ids": [2, 9, MASK, 11, MASK, 3], "target_ids": [12, 7]}]
         else:
             cases = [{"input_ids": [2, 9, 7, 3, 5, 11, 30, 8, 3], "answer": [5, 6]}]
-            if name == "bert-span":
+            if name in ("bert-span", "albert-span"):
                 cases[0]["token_type_ids"] = [0] * 4 + [1] * 5
         for case in cases:
             x = model.get_input_embeddings().weight.detach()[case["input_ids"]].clone().requires_grad_(True)

@@ -21,8 +21,8 @@ static asc_tensor *mean_row(asc_job *j) {
         int64_t n = v - at < 2048 ? v - at : 2048;
         for (int64_t i = 0; i < n; i++) ids[i] = (int32_t)(at + i);
         asc_scope_begin(ctx);
-        asc_tensor *part = asc_sum(
-            ctx, asc_gather(ctx, asc_model_table(j->m), asc_from_i32(ctx, ASC_SHAPE(n), ids)), 1, axis, true);
+        asc_tensor *part =
+            asc_sum(ctx, asc_model_rows(j->m, asc_from_i32(ctx, ASC_SHAPE(n), ids)), 1, axis, true);
         sum = sum == NULL ? part : asc_add(ctx, sum, part);
         asc_status st = asc_run(ctx, &sum, 1);
         if (st == ASC_OK) {
@@ -48,7 +48,7 @@ asc_tensor *asc_job_path_start(asc_job *j, asc_tensor *x) {
     int64_t d = j->m->info.d_model;
     asc_tensor *row = j->baseline == ASC_BASELINE_MEAN
                           ? mean_row(j)
-                          : asc_gather(ctx, asc_model_table(j->m), asc_from_i32(ctx, ASC_SHAPE(1), &id));
+                          : asc_model_rows(j->m, asc_from_i32(ctx, ASC_SHAPE(1), &id));
     asc_tensor *gone = asc_shift(ctx, asc_neg(ctx, keep), 1.0);
     return asc_add(ctx, rest, asc_mul(ctx, asc_reshape(ctx, row, ASC_SHAPE(1, d)), gone));
 }

@@ -9,10 +9,11 @@
 #include <string.h>
 
 asc_tensor *asc_job_embed(asc_job *j, const int32_t *ids, int64_t b, int64_t n) {
-    asc_tensor *x = asc_model_embed(j->m, ids, b, n);
-    if (x->poison != ASC_OK) return x;
-    asc_tensor *leaf = asc_job_leaf(j, x->in[1]); /* rows of a table: input 1 holds the ids */
-    return leaf->poison == ASC_OK ? x : leaf;
+    const char *label = asc_set_label(j->ctx, "embed");
+    asc_tensor *at = asc_job_leaf(j, asc_from_i32(j->ctx, ASC_SHAPE(b, n), ids));
+    asc_tensor *x = at->poison == ASC_OK ? asc_model_rows(j->m, at) : at;
+    asc_set_label(j->ctx, label);
+    return x;
 }
 
 /* The prefix's keys and values for each of b prompts, of blocks first .. end - 1; NULL when out of memory. */
@@ -214,9 +215,7 @@ asc_tensor *asc_job_numbers(asc_job *j, asc_tensor *x) {
     return asc_answer_numbers(j, hidden, &answers[0]);
 }
 
-asc_tensor *asc_record_prompts(asc_job *j, asc_tensor *ids) {
-    return asc_gather(j->ctx, asc_model_table(j->m), ids);
-}
+asc_tensor *asc_record_prompts(asc_job *j, asc_tensor *ids) { return asc_model_rows(j->m, ids); }
 
 asc_tensor *asc_record_points(asc_job *j, asc_tensor *x, asc_tensor *x0, asc_tensor *a) {
     return asc_add(j->ctx, asc_mul(j->ctx, asc_sub(j->ctx, x, x0), a), x0);

@@ -1,5 +1,5 @@
 /* encoder.c - the forward pass of text encoders, as ops; see encoder.h. Errors poison the result. */
-#include "encoder.h"
+#include "encoder_family.h"
 #include <math.h>
 
 static asc_tensor *at_site(const asc_encoder_run *r, asc_decoder_site site, int64_t layer, asc_tensor *v) {
@@ -24,6 +24,7 @@ asc_tensor *asc_encoder_entry(asc_encoder *e, const asc_encoder_run *run) {
     asc_tensor *x = at_site(run, ASC_SITE_EMBED, -1, run->x);
     if (x->poison != ASC_OK) return x;
     int64_t t = x->shape.dims[1];
+    if (c->word_width < c->d_model) x = asc_slice(ctx, x, 2, 0, c->word_width); /* behind are zeros */
     if (e->types != NULL) {
         asc_tensor *types =
             run->types != NULL ? asc_gather(ctx, e->types, run->types) : rows_of(ctx, e->types, 0, 1);
@@ -31,6 +32,7 @@ asc_tensor *asc_encoder_entry(asc_encoder *e, const asc_encoder_run *run) {
     }
     if (e->positions != NULL) x = asc_add(ctx, x, rows_of(ctx, e->positions, c->first_position, t));
     x = norm(e, x, &e->embed_norm);
+    if (e->project.w != NULL) x = asc_project(ctx, x, &e->project);
     asc_set_label(ctx, label);
     return x;
 }
@@ -82,7 +84,7 @@ static asc_tensor *by_distance(asc_ctx *ctx, int64_t t, int64_t window, float ne
 static asc_tensor *score_bias(asc_encoder *e, int64_t t, int64_t window, asc_tensor *seen) {
     asc_ctx *ctx = e->ctx;
     const bool narrow = window > 0 && window < t - 1;
-    asc_tensor *hide = NULL, *bias = e->relative != NULL ? relative_bias(e, t) : NULL;
+    asc_tensor *hide = NULL, *bias = e->cfg.n_buckets > 0 ? relative_bias(e, t) : NULL;
     if (seen != NULL) {
         hide = asc_reshape(ctx, seen, ASC_SHAPE(seen->shape.dims[0], 1, 1, t));
         if (narrow) hide = asc_mul(ctx, hide, by_distance(ctx, t, window, 1.0f, 0.0f));
@@ -93,23 +95,35 @@ static asc_tensor *score_bias(asc_encoder *e, int64_t t, int64_t window, asc_ten
     return bias == NULL ? hide : hide == NULL ? bias : asc_add(ctx, hide, bias);
 }
 
-/* softmax(scale q k' + bias) v, each [B,T,H,D]; taken apart where there is a bias or somebody looks. */
-static asc_tensor *attend(asc_ctx *ctx, const asc_encoder_run *run, int64_t l, asc_tensor *q, asc_tensor *k,
-                          asc_tensor *v, double scale, asc_tensor *bias) {
+/* What attention's scores have beside queries and keys; NULL = nothing. */
+typedef struct beside {
+    asc_tensor *bias;   /* added (score_bias) */
+    asc_tensor *places; /* DeBERTa's (asc_deberta_places) */
+} beside;
+
+/* softmax(scale q k' + bias) v, each [B,T,H,D]; taken apart where there is more or somebody looks. */
+static asc_tensor *attend(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *q, asc_tensor *k,
+                          asc_tensor *v, const beside *more) {
     static const int swap[] = {0, 2, 1, 3};
+    asc_ctx *ctx = e->ctx;
+    asc_tensor *bias = more->bias;
+    const double parts = e->cfg.deberta.parts > 0 ? (double)e->cfg.deberta.parts : 1.0,
+                 scale = 1.0 / sqrt((double)e->cfg.head_dim * parts);
     const bool shown = run->inner != NULL && run->show_probs;
-    if (bias == NULL && !shown) return asc_sdpa(ctx, q, k, v, scale, false, 0, 0.0);
+    if (bias == NULL && more->places == NULL && !shown) return asc_sdpa(ctx, q, k, v, scale, false, 0, 0.0);
     q = asc_transpose(ctx, q, 4, swap);
     k = asc_transpose(ctx, k, 4, swap);
     v = asc_transpose(ctx, v, 4, swap);
-    asc_tensor *p = asc_scale(ctx, asc_matmul(ctx, q, k, false, true), scale);
+    asc_tensor *p = asc_matmul(ctx, q, k, false, true);
+    if (more->places != NULL) p = asc_add(ctx, p, asc_deberta_scores(e, l, q, k, more->places));
+    p = asc_scale(ctx, p, scale);
     p = asc_softmax(ctx, bias != NULL ? asc_add(ctx, p, bias) : p);
     if (shown) p = run->inner(run->inner_self, l, true, p);
     return asc_transpose(ctx, asc_matmul(ctx, p, v, false, false), 4, swap);
 }
 
 static asc_tensor *attention(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *h,
-                             asc_tensor *bias) {
+                             const beside *more) {
     asc_ctx *ctx = e->ctx;
     const asc_encoder_layer *w = &e->layers[l];
     const asc_layer_plan *plan = &e->cfg.plan[l];
@@ -131,7 +145,7 @@ static asc_tensor *attention(asc_encoder *e, const asc_encoder_run *run, int64_t
         q = asc_rope(ctx, q, pos, e->inv_freq[plan->rope], false, false, 1.0);
         k = asc_rope(ctx, k, pos, e->inv_freq[plan->rope], false, false, 1.0);
     }
-    asc_tensor *o = attend(ctx, run, l, q, k, v, 1.0 / sqrt((double)c->head_dim), bias);
+    asc_tensor *o = attend(e, run, l, q, k, v, more);
     if (run->inner != NULL) o = run->inner(run->inner_self, l, false, o);
     o = asc_reshape(ctx, o, ASC_SHAPE(h->shape.dims[0], h->shape.dims[1], -1));
     return asc_project(ctx, at_site(run, ASC_SITE_ATTN_HEADS, l, o), &w->o);
@@ -152,13 +166,13 @@ static asc_tensor *mlp(asc_encoder *e, const asc_encoder_run *run, int64_t l, as
 }
 
 static asc_tensor *block(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *x,
-                         asc_tensor *bias) {
+                         const beside *more) {
     asc_ctx *ctx = e->ctx;
     const asc_encoder_layer *w = &e->layers[l];
     bool pre = e->cfg.pre_norm;
     const char *label = asc_set_label(ctx, w->attn_label);
     asc_tensor *h = at_site(run, ASC_SITE_ATTN_IN, l, pre ? norm(e, x, &w->attn_norm) : x);
-    asc_tensor *a = at_site(run, ASC_SITE_ATTN_OUT, l, attention(e, run, l, h, bias));
+    asc_tensor *a = at_site(run, ASC_SITE_ATTN_OUT, l, attention(e, run, l, h, more));
     x = asc_add(ctx, pre ? x : h, a);
     if (!pre) x = norm(e, x, &w->attn_norm);
     asc_set_label(ctx, w->mlp_label);
@@ -171,9 +185,10 @@ static asc_tensor *block(asc_encoder *e, const asc_encoder_run *run, int64_t l, 
 }
 
 asc_tensor *asc_encoder_block(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *x) {
-    return x->poison != ASC_OK
-               ? x
-               : block(e, run, l, x, score_bias(e, x->shape.dims[1], e->cfg.plan[l].window, NULL));
+    if (x->poison != ASC_OK) return x;
+    const int64_t t = x->shape.dims[1];
+    const beside more = {score_bias(e, t, e->cfg.plan[l].window, NULL), asc_deberta_places(e, t)};
+    return block(e, run, l, x, &more);
 }
 
 asc_tensor *asc_encoder_finish(asc_encoder *e, asc_tensor *x) {
@@ -184,17 +199,18 @@ asc_tensor *asc_encoder_finish(asc_encoder *e, asc_tensor *x) {
 }
 
 asc_tensor *asc_encoder_hidden(asc_encoder *e, const asc_encoder_run *run) {
-    asc_tensor *x = asc_encoder_entry(e, run), *whole = NULL, *local = NULL;
+    asc_tensor *x = asc_encoder_entry(e, run);
     if (x->poison != ASC_OK) return x;
     int64_t t = x->shape.dims[1], local_window = -1;
-    whole = score_bias(e, t, 0, run->seen);
+    const beside whole = {score_bias(e, t, 0, run->seen), asc_deberta_places(e, t)};
+    beside local = whole;
     for (int64_t l = 0; l < e->cfg.n_layers; l++) {
         int64_t window = e->cfg.plan[l].window;
         if (window > 0 && window != local_window) {
-            local = score_bias(e, t, window, run->seen);
+            local.bias = score_bias(e, t, window, run->seen);
             local_window = window;
         }
-        x = block(e, run, l, x, window > 0 ? local : whole);
+        x = block(e, run, l, x, window > 0 ? &local : &whole);
     }
     return asc_encoder_finish(e, x);
 }

@@ -1,7 +1,6 @@
-/* encoder.h - one configurable text encoder with a head: BERT, DistilBERT, RoBERTa, XLM-R, MPNet, ModernBERT
- * and sentence embeddings made of them. What a family needs is a row of the
- * table in encoder_names.c. Shapes: B texts of T tokens, D = d_model, H heads, V
- * vocabulary, C classes. */
+/* encoder.h - one configurable text encoder with a head: BERT, DistilBERT, RoBERTa, XLM-R, MPNet, DeBERTa,
+ * ModernBERT and sentence embeddings made of them. What a family needs is a row of the table in
+ * encoder_names.c. Shapes: B texts of T tokens, D = d_model, H heads, V vocabulary, C classes. */
 #ifndef ASC_ENCODER_H
 #define ASC_ENCODER_H
 
@@ -39,6 +38,17 @@ typedef struct asc_embed_stage {
     char name[64]; /* of its tensors, without ".weight": "2_Dense/linear" */
 } asc_embed_stage;
 
+/* What attention's scores know of distances in DeBERTa (encoder_deberta.c). */
+typedef struct asc_deberta {
+    bool on;                   /* they know something */
+    int parts;                 /* what scores are made of; divides their variance */
+    bool on_key, on_query;     /* of a query and a key's place, of a key and a query's ("c2p", "p2c") */
+    bool shared;               /* places go through the projections of tokens */
+    bool normed;               /* the table is normalised */
+    int64_t span;              /* the table has twice so many rows */
+    int64_t buckets, farthest; /* buckets 0: each distance has a row */
+} asc_deberta;
+
 struct asc_encoder_family; /* encoder_family.h */
 
 /* Everything that the forward pass needs to know, from config.json. The plan and the labels are the config's
@@ -47,6 +57,8 @@ typedef struct asc_encoder_config {
     const struct asc_encoder_family *family;
     const char *architecture; /* "bert"; static */
     int64_t n_layers, d_model, n_heads, head_dim, d_ff, n_vocab, context;
+    int64_t word_width; /* of the tables of words, places and types; below d_model they are projected */
+    int64_t n_groups;   /* ALBERT: so many layers have weights of their own, each for several; 0 = all have */
     int64_t n_positions;    /* rows of the table of learned positions; 0 = none */
     int64_t first_position; /* row of the first token's position (RoBERTa: pad + 1) */
     int64_t n_types;        /* token types; 0 = none */
@@ -56,6 +68,7 @@ typedef struct asc_encoder_config {
     bool gated;    /* one projection holds the activated half and then the factor (ModernBERT), or two do */
     bool attn_bias, mlp_bias, norm_bias, head_bias; /* where biases must be, and only there */
     int64_t n_buckets, max_distance; /* relative positions added to attention's scores (MPNet); 0 = none */
+    asc_deberta deberta;
     asc_layer_plan *plan; /* n_layers; window: tokens up to so far away on both sides are seen, 0 = all */
     asc_rope_config rope[ASC_N_ROPES];
     int n_ropes;
@@ -81,6 +94,7 @@ void asc_encoder_config_deinit(asc_ctx *ctx, asc_encoder_config *c);
 typedef struct asc_encoder_layer {
     const char *attn_label, *mlp_label; /* "blocks.3.attn"; interned */
     asc_proj q, k, v, qkv, o;           /* either q, k, v or qkv */
+    asc_proj pos_k, pos_q;              /* DeBERTa: of places; w NULL: those of tokens, or none */
     asc_proj gate, up, down;            /* gate.w NULL: none, or its half lies in up */
     asc_norm attn_norm, mlp_norm;       /* attn_norm.w NULL: none (ModernBERT's first block) */
 } asc_encoder_layer;
@@ -89,8 +103,10 @@ typedef struct asc_encoder {
     asc_ctx *ctx;
     asc_encoder_config cfg;
     asc_tensor *embed, *positions, *types; /* [V,D]; [n_positions,D]; [n_types,D] */
+    asc_proj project;                      /* from word_width to d_model; w NULL: none */
     asc_norm embed_norm, final_norm;       /* final_norm.w NULL: none */
-    asc_tensor *relative;                  /* [n_buckets,H] */
+    asc_tensor *relative;                  /* [n_buckets,H]; DeBERTa: [2 span,D] */
+    asc_norm relative_norm;                /* of DeBERTa's table; w NULL: none */
     asc_tensor *inv_freq[ASC_N_ROPES];
     asc_encoder_layer *layers;
     asc_proj head_dense, head;
@@ -113,7 +129,7 @@ ASC_MUST_USE asc_status asc_encoder_load(asc_ctx *ctx, const asc_weights *w, asc
 void asc_encoder_unload(asc_encoder *e);
 
 typedef struct asc_encoder_run {
-    asc_tensor *x;     /* word embeddings [B,T,D] as looked up */
+    asc_tensor *x;     /* word embeddings [B,T,D] as looked up (asc_model_rows) */
     asc_tensor *types; /* i32 [B,T]; NULL: all 0 */
     /* [B,T]: 1, or 0 where no token sees this one and no pooling takes it (an attention mask); NULL: all 1 */
     asc_tensor *seen;

@@ -136,12 +136,14 @@ static asc_status sizes(const reader *r) {
     ASC_TRY(token_id(r, "cls_token_id", &c->cls));
     ASC_TRY(token_id(r, "sep_token_id", &c->sep));
     ASC_TRY(token_id(r, "mask_token_id", &c->mask));
-    if (f->names->type != NULL) ASC_TRY(asc_hf_count(k, "type_vocab_size", 2, 1 << 16, &c->n_types));
+    if (f->names->type != NULL && !f->deberta)
+        ASC_TRY(asc_hf_count(k, "type_vocab_size", 2, 1 << 16, &c->n_types));
     c->first_position = f->behind_pad ? (f->fixed_pad || c->pad < 0 ? 1 : c->pad) + 1 : 0;
     c->context = c->n_positions - c->first_position;
     if (c->context < 1) return asc_hf_invalid(k, positions, "positions behind that of pad_token_id");
     if (f->modern || f->rotary) c->n_positions = 0;
-    if (f->names->relative != NULL) {
+    if (f->deberta) ASC_TRY(asc_encoder_deberta(k, c));
+    if (f->names->relative != NULL && !f->deberta) {
         ASC_TRY(asc_hf_count(k, "relative_attention_num_buckets", 32, 1 << 16, &c->n_buckets));
         if (c->n_buckets != 32) return unsupported(r, "relative_attention_num_buckets");
         c->max_distance = 128; /* of the model's code; not in the config */
@@ -162,9 +164,16 @@ static asc_status refuse(const reader *r) {
         if (on) return unsupported(r, off[i]);
     }
     if (asc_hf_key(&r->k, "quantization_config") != NULL) return unsupported(r, "quantization_config");
-    int64_t width = r->c->d_model;
-    ASC_TRY(asc_hf_count(&r->k, "embedding_size", width, MOST_SIZE, &width));
-    if (width != r->c->d_model) return unsupported(r, "embedding_size");
+    const int64_t d = r->c->d_model;
+    ASC_TRY(
+        asc_hf_count(&r->k, "embedding_size", r->c->family->grouped ? 128 : d, MOST_SIZE, &r->c->word_width));
+    if (r->c->word_width > d || (r->c->word_width < d && r->c->family->names->project == NULL))
+        return unsupported(r, "embedding_size");
+    if (!r->c->family->grouped) return ASC_OK;
+    ASC_TRY(asc_hf_count(&r->k, "num_hidden_groups", 1, r->c->n_layers, &r->c->n_groups));
+    int64_t inner;
+    ASC_TRY(asc_hf_count(&r->k, "inner_group_num", 1, MOST_LAYERS, &inner));
+    if (inner != 1) return unsupported(r, "inner_group_num");
 done:
     return st;
 }
@@ -218,6 +227,7 @@ static asc_status head(const reader *r) {
         if (c->head_pool == ASC_POOL_FIRST && !asc_view_eqs(pooling, "cls"))
             return unsupported(r, "classifier_pooling");
     }
+    if (!tokens && f->class_act != NULL) ASC_TRY(asc_hf_read_act(k, f->class_act, "gelu", &c->head_act));
     ASC_TRY(asc_hf_count_labels(k, &c->n_classes));
     ASC_TRY(asc_hf_read_labels(k, c->n_classes, &c->labels));
     ASC_TRY(asc_hf_word(k, "problem_type", NULL, &problem));

@@ -11,8 +11,11 @@
  * the head belong to the base as well. Without `gate`, a gated MLP's halves lie in `up`. */
 typedef struct asc_encoder_names {
     const char *prefix;
+    const char
+        *project; /* from the width of the tables (embedding_size) to the model's; NULL: these are one */
     const char *word, *position, *type, *embed_norm, *relative, *final_norm;
-    const char *layer; /* has one %lld */
+    const char *layer;                         /* has one %lld */
+    const char *relative_norm, *pos_k, *pos_q; /* DeBERTa; pos_k and pos_q of a layer */
     const char *q, *k, *v, *qkv, *o, *attn_norm, *gate, *up, *down, *mlp_norm;
     const char *head_dense, *head_norm, *head;
     const char *token_dense, *token_norm;         /* in front of the classifier of tokens, and of spans */
@@ -31,10 +34,13 @@ typedef struct asc_encoder_family {
     double default_eps;
     bool behind_pad; /* positions begin behind that of the padding token (RoBERTa) */
     bool fixed_pad;  /* ... which is 1 for positions, whatever the config says (MPNet) */
-    bool rotary; /* Nomic BERT: rotary positions instead of a table, gated, biases in norms and heads only */
-    bool modern; /* ModernBERT: rotary positions, local windows, pre-norm, gated */
+    bool rotary;  /* Nomic BERT: rotary positions instead of a table, gated, biases in norms and heads only */
+    bool grouped; /* ALBERT: layers share weights in groups, and `project` is always there */
+    bool deberta; /* places in attention's scores (encoder_deberta.c) */
+    bool modern;  /* ModernBERT: rotary positions, local windows, pre-norm, gated */
     asc_mlp_act head_act;
     const char *words_act; /* key of config.json; NULL = gelu */
+    const char *class_act; /* of the classifier's first layer; NULL = head_act */
 } asc_encoder_family;
 
 /* Rows with the same model_type stand side by side: the one whose `width` a config has is meant. */
@@ -44,5 +50,12 @@ extern const size_t asc_n_encoder_families;
 /* encoder_nomic.c: what Nomic BERT's config says beside its sizes, into act, biases and the one rope. k: keys
  * of config.json. */
 ASC_MUST_USE asc_status asc_encoder_nomic(const asc_hf_keys *k, asc_encoder_config *c);
+
+/* encoder_deberta.c: what DeBERTa's config says beside its sizes, into c->deberta, n_types, n_positions. */
+ASC_MUST_USE asc_status asc_encoder_deberta(const asc_hf_keys *k, asc_encoder_config *c);
+/* Which row each pair of t tokens takes: i32 [2,T*T]; NULL where scores know nothing of places. */
+asc_tensor *asc_deberta_places(asc_encoder *e, int64_t t);
+/* What layer l adds to the products of q and k [B,H,T,Dh], before these are scaled: [B,H,T,T]. */
+asc_tensor *asc_deberta_scores(asc_encoder *e, int64_t l, asc_tensor *q, asc_tensor *k, asc_tensor *places);
 
 #endif

@@ -283,7 +283,7 @@ static asc_status configure(asc_ctx *ctx, const asc_gguf *g, asc_encoder_config 
         goto done;
     }
     out->head_dim = out->d_model / out->n_heads;
-    out->embed_width = out->d_model;
+    out->embed_width = out->word_width = out->d_model;
     out->n_vocab = rows_of(&m, "token_embd.weight");
     out->n_positions = out->family->names->position != NULL ? out->context : 0;
     out->n_types = out->family->names->type != NULL ? rows_of(&m, "token_types.weight") : 0;

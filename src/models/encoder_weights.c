@@ -15,7 +15,8 @@ typedef struct binder {
     asc_status st;
     bool *used; /* by tensor index */
     bool prefixed;
-    int64_t layer; /* -1 = none */
+    int64_t layer;  /* whose tensors are bound; -1 = none */
+    int64_t number; /* of the layer that they are bound to */
 } binder;
 
 static asc_tensor *own(binder *b, asc_tensor *t) { return asc_owned_add(b->ctx, &b->e->owned, t, &b->st); }
@@ -82,8 +83,7 @@ static asc_tensor *bind(binder *b, const char *name, bool base, const char *end,
 }
 
 /* Weight and bias; older files call them gamma and beta. A norm without bias adds zeros. */
-static asc_norm bind_norm(binder *b, const char *name, bool base, bool required) {
-    int64_t d = b->e->cfg.d_model;
+static asc_norm bind_norm(binder *b, const char *name, bool base, bool required, int64_t d) {
     asc_norm n = {0};
     if (name == NULL || b->st != ASC_OK) return n;
     n.w = bind(b, name, base, ".gamma", false, 0, d);
@@ -117,9 +117,9 @@ static bool stored(const binder *b, const char *name) {
 
 static void name_layer(binder *b, asc_encoder_layer *w) {
     char text[64];
-    snprintf(text, sizeof text, "blocks.%lld.attn", (long long)b->layer);
+    snprintf(text, sizeof text, "blocks.%lld.attn", (long long)b->number);
     w->attn_label = asc_label_intern(b->ctx, text);
-    snprintf(text, sizeof text, "blocks.%lld.mlp", (long long)b->layer);
+    snprintf(text, sizeof text, "blocks.%lld.mlp", (long long)b->number);
     w->mlp_label = asc_label_intern(b->ctx, text);
     if (b->st == ASC_OK && (w->attn_label == NULL || w->mlp_label == NULL)) b->st = ASC_RESOURCE_EXHAUSTED;
 }
@@ -128,7 +128,7 @@ static void bind_layer(binder *b, asc_encoder_layer *w) {
     const asc_encoder_names *n = b->names;
     const asc_encoder_config *c = &b->e->cfg;
     int64_t d = c->d_model;
-    bool first_without = c->pre_norm && b->layer == 0; /* ModernBERT: the embeddings' norm stands for it */
+    bool first_without = c->pre_norm && b->number == 0; /* ModernBERT: the embeddings' norm stands for it */
     if (n->qkv != NULL && (n->q == NULL || stored(b, n->qkv))) {
         w->qkv = bind_proj(b, n->qkv, true, c->attn_bias, 3 * d, d);
     } else {
@@ -136,12 +136,16 @@ static void bind_layer(binder *b, asc_encoder_layer *w) {
         w->k = bind_proj(b, n->k, true, c->attn_bias, d, d);
         w->v = bind_proj(b, n->v, true, c->attn_bias, d, d);
     }
+    if (c->deberta.on && !c->deberta.shared) {
+        if (c->deberta.on_key) w->pos_k = bind_proj(b, n->pos_k, true, true, d, d);
+        if (c->deberta.on_query) w->pos_q = bind_proj(b, n->pos_q, true, true, d, d);
+    }
     w->o = bind_proj(b, n->o, true, c->attn_bias, d, d);
     if (n->gate != NULL) w->gate = bind_proj(b, n->gate, true, c->mlp_bias, c->d_ff, d);
     w->up = bind_proj(b, n->up, true, c->mlp_bias, c->gated && n->gate == NULL ? 2 * c->d_ff : c->d_ff, d);
     w->down = bind_proj(b, n->down, true, c->mlp_bias, d, c->d_ff);
-    w->attn_norm = bind_norm(b, n->attn_norm, true, !first_without);
-    w->mlp_norm = bind_norm(b, n->mlp_norm, true, true);
+    w->attn_norm = bind_norm(b, n->attn_norm, true, !first_without, d);
+    w->mlp_norm = bind_norm(b, n->mlp_norm, true, true, d);
     name_layer(b, w);
 }
 
@@ -172,9 +176,9 @@ static void bind_words(binder *b) {
         c->head = ASC_HEAD_NONE;
         return;
     }
-    e->head_dense = bind_proj(b, n->words_dense, false, c->head_bias, c->d_model, c->d_model);
-    e->head_norm = bind_norm(b, n->words_norm, false, true);
-    e->head.w = bind(b, n->words, false, ".weight", false, c->n_vocab, c->d_model);
+    e->head_dense = bind_proj(b, n->words_dense, false, c->head_bias, c->word_width, c->d_model);
+    e->head_norm = bind_norm(b, n->words_norm, false, true, c->word_width);
+    e->head.w = bind(b, n->words, false, ".weight", false, c->n_vocab, c->word_width);
     if (e->head.w == NULL) e->head.w = e->embed;
     e->head.b = bind(b, n->words, false, ".bias", false, 0, c->n_vocab);
     asc_tensor *other =
@@ -199,7 +203,7 @@ static void bind_head(binder *b) {
     if (c->has_head_dense)
         e->head_dense = bind_proj(b, tokens ? n->token_dense : n->head_dense, false, c->head_bias, c->d_model,
                                   c->d_model);
-    if (norm != NULL) e->head_norm = bind_norm(b, norm, false, true);
+    if (norm != NULL) e->head_norm = bind_norm(b, norm, false, true, c->d_model);
     e->head = bind_proj(b, last, false, true, c->n_classes, c->d_model);
 }
 
@@ -253,18 +257,25 @@ asc_status asc_encoder_load(asc_ctx *ctx, const asc_weights *g, asc_encoder_conf
     asc_scope_begin(ctx); /* weights are held by `owned`, not by a scope */
     snprintf(word, sizeof word, "%s%s.weight", n->prefix, n->word);
     b.prefixed = asc_weights_find(g, word) != NULL;
-    out->embed = bind(&b, n->word, true, ".weight", true, c->n_vocab, c->d_model);
-    if (n->position != NULL)
-        out->positions = bind(&b, n->position, true, ".weight", true, c->n_positions, c->d_model);
+    out->embed = bind(&b, n->word, true, ".weight", true, c->n_vocab, c->word_width);
+    if (n->position != NULL && c->n_positions > 0)
+        out->positions = bind(&b, n->position, true, ".weight", true, c->n_positions, c->word_width);
     if (n->type != NULL && c->n_types > 0)
-        out->types = bind(&b, n->type, true, ".weight", true, c->n_types, c->d_model);
-    if (n->relative != NULL)
+        out->types = bind(&b, n->type, true, ".weight", true, c->n_types, c->word_width);
+    if (n->relative != NULL && c->n_buckets > 0)
         out->relative = bind(&b, n->relative, true, ".weight", true, c->n_buckets, c->n_heads);
-    out->embed_norm = bind_norm(&b, n->embed_norm, true, true);
-    out->final_norm = bind_norm(&b, n->final_norm, true, true);
+    if (c->deberta.on) {
+        out->relative = bind(&b, n->relative, true, ".weight", true, 2 * c->deberta.span, c->d_model);
+        if (c->deberta.normed) out->relative_norm = bind_norm(&b, n->relative_norm, true, true, c->d_model);
+    }
+    out->embed_norm = bind_norm(&b, n->embed_norm, true, true, c->word_width);
+    out->final_norm = bind_norm(&b, n->final_norm, true, true, c->d_model);
+    if (n->project != NULL && (c->family->grouped || c->word_width < c->d_model))
+        out->project = bind_proj(&b, n->project, true, true, c->d_model, c->word_width);
     bind_ropes(&b);
     for (int64_t l = 0; l < c->n_layers && b.st == ASC_OK; l++) {
-        b.layer = l;
+        b.layer = c->n_groups > 0 ? (int64_t)((double)l / ((double)c->n_layers / (double)c->n_groups)) : l;
+        b.number = l;
         bind_layer(&b, &out->layers[l]);
     }
     b.layer = -1;

@@ -18,7 +18,7 @@ struct asc_model {
     asc_ctx *ctx;
     asc_model_kind kind;
     asc_weights *weights;
-    uint64_t shuffle_seed; /* 0 = the weights as they are */
+    uint64_t shuffle_seed;       /* 0 = the weights as they are */
     const asc_gguf *file;        /* weights->gguf; NULL for a folder */
     asc_decoder decoder;         /* decoders */
     struct asc_lora_set *lora;   /* adapters; NULL = none */
@@ -46,6 +46,9 @@ asc_status asc_model_template_failed(const asc_model *m, asc_status st);
 
 /* The embedding table [V,D], and its rows [b,t,D] for ids. */
 asc_tensor *asc_model_table(const asc_model *m);
+/* Rows of the table for i32 ids [N..]: [N..,D]. Of a table that is narrower than the model (ELECTRA, ALBERT)
+ * zeros follow, which nothing reads. */
+asc_tensor *asc_model_rows(const asc_model *m, asc_tensor *ids);
 asc_tensor *asc_model_embed(asc_model *m, const int32_t *ids, int64_t b, int64_t t);
 /* FAILED_PRECONDITION with "it cannot WHAT" for encoders. */
 asc_status asc_model_needs_decoder(const asc_model *m, const char *what);

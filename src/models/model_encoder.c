@@ -11,9 +11,16 @@ asc_tensor *asc_model_table(const asc_model *m) {
     return m->kind == ASC_MODEL_ENCODER ? m->encoder->embed : m->decoder.embed;
 }
 
+asc_tensor *asc_model_rows(const asc_model *m, asc_tensor *ids) {
+    asc_tensor *x = asc_gather(m->ctx, asc_model_table(m), ids);
+    if (m->kind != ASC_MODEL_ENCODER || asc_tensor_poisoned(x)) return x;
+    const asc_encoder_config *c = &m->encoder->cfg;
+    return c->word_width < c->d_model ? asc_pad(m->ctx, x, -1, 0, c->d_model - c->word_width) : x;
+}
+
 asc_tensor *asc_model_embed(asc_model *m, const int32_t *ids, int64_t b, int64_t t) {
     const char *label = asc_set_label(m->ctx, "embed");
-    asc_tensor *x = asc_gather(m->ctx, asc_model_table(m), asc_from_i32(m->ctx, ASC_SHAPE(b, t), ids));
+    asc_tensor *x = asc_model_rows(m, asc_from_i32(m->ctx, ASC_SHAPE(b, t), ids));
     asc_set_label(m->ctx, label);
     return x;
 }
@@ -203,5 +210,5 @@ void asc_model_encoder_info(asc_model *m) {
         for (int r = 0; r < t->rank; r++) n *= t->dims[r];
         m->info.n_params += n;
     }
-    m->info.n_params_blocks = m->info.n_params - c->n_vocab * c->d_model;
+    m->info.n_params_blocks = m->info.n_params - c->n_vocab * c->word_width;
 }

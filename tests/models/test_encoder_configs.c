@@ -46,7 +46,47 @@ static void test_nomic(void **state) {
         expect(*state, bad[i][0], bad[i][1], bad[i][2], bad[i][3]);
 }
 
+static void test_deberta(void **state) {
+    static const char *const bad[][4] = {
+        {"deberta-v3", "\"position_buckets\": 6", "\"position_buckets\": 1", "position_buckets"},
+        {"deberta-v3", "\"position_buckets\": 6", "\"position_buckets\": 8",
+         "rel_embeddings.weight has shape"},
+        {"deberta-v3", "\"position_buckets\": 6", "\"position_buckets\": 6, \"conv_kernel_size\": 3",
+         "conv_kernel_size"},
+        {"deberta-v3", "\"position_buckets\": 6", "\"position_buckets\": 6, \"attention_head_size\": 4",
+         "attention_head_size"},
+        {"deberta-v3", "\"share_att_key\": true", "\"share_att_key\": false",
+         "pos_key_proj.weight is missing"},
+        {"deberta-v3", "\"norm_rel_ebd\": \"layer_norm\"", "\"norm_rel_ebd\": \"none\"", "encoder.LayerNorm"},
+        {"deberta-v3", "\"position_biased_input\": false", "\"position_biased_input\": true",
+         "position_embeddings"},
+        {"deberta-v3", "\"pooler_hidden_act\": \"gelu\"", "\"pooler_hidden_act\": \"mish\"",
+         "pooler_hidden_act"},
+        {"deberta-v3", "\"pooler_hidden_size\": 12", "\"pooler_hidden_size\": 24", "pooler_hidden_size"},
+        {"deberta-v3", "\"max_relative_positions\": -1", "\"max_relative_positions\": 4", "position_buckets"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        expect(*state, bad[i][0], bad[i][1], bad[i][2], bad[i][3]);
+}
+
+static void test_narrow(void **state) {
+    static const char *const bad[][4] = {
+        {"albert", "\"inner_group_num\": 1", "\"inner_group_num\": 2", "inner_group_num"},
+        {"albert", "\"num_hidden_groups\": 2", "\"num_hidden_groups\": 5", "num_hidden_groups"},
+        {"albert", "\"num_hidden_groups\": 2", "\"num_hidden_groups\": 1", "albert_layer_groups.1"},
+        {"albert", "\"embedding_size\": 8", "\"embedding_size\": 16", "embedding_size"},
+        {"albert", "\"embedding_size\": 8", "\"embedding_size\": 6", "word_embeddings.weight has shape"},
+        {"electra-small", "\"embedding_size\": 6", "\"embedding_size\": 12",
+         "word_embeddings.weight has shape"},
+        {"xlm-roberta", "\"hidden_size\": 12", "\"hidden_size\": 12, \"embedding_size\": 6",
+         "embedding_size"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        expect(*state, bad[i][0], bad[i][1], bad[i][2], bad[i][3]);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_nomic)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_nomic), cmocka_unit_test(test_deberta),
+                                       cmocka_unit_test(test_narrow)};
     return cmocka_run_group_tests(tests, encoder_setup, encoder_teardown);
 }
