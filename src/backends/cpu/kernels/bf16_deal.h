@@ -82,10 +82,13 @@ asc_bf16_strips(const asc_bf16_deal *d, asc_bf16_open *open, int thread,
 
 /* Whether a thread cuts 32 rows just before it multiplies them, instead of all threads all rows beforehand.
  * Then nobody waits and pieces stay in the cache of who uses them, but each part cuts rows again for each of
- * its panels; worth it where it has at most two, and columns enough. */
-static inline bool asc_bf16_by_strips(const asc_bf16_deal *d, int64_t width) {
+ * its panels; worth it where it has at most two, and columns enough. bytes: of the pieces of 16 rows, the
+ * size of one of the n_groups places for them in scratch, of which each thread gets two. */
+static inline bool asc_bf16_by_strips(const asc_bf16_deal *d, int64_t width, int64_t n_groups, int64_t bytes,
+                                      int n_threads) {
     const int64_t columns = asc_kceil(asc_bf16_units(d->n, d->unit), asc_kmax(1, d->across)) * d->unit;
-    return columns <= 2 * width && d->n >= ASC_BF16_STRIP_COLUMNS * d->across;
+    return columns <= 2 * width && d->n >= ASC_BF16_STRIP_COLUMNS * d->across && 2 * n_threads <= n_groups &&
+           2 * bytes <= ASC_BF16_STRIP_BYTES;
 }
 
 #endif

@@ -272,13 +272,14 @@ static void rows_by_panel(const asc_bf16_job *job, int64_t m, int64_t rows, int6
 /* Rows [m0, m1), at most 32, times a panel and, if it is the last of k, what follows the product. */
 static void strip(const asc_bf16_job *job, int64_t m0, int64_t m1, int64_t k0, int64_t depth, int64_t n,
                   int64_t width, int thread, const asc_bf16_scratch *s) {
+    const int64_t group = job->blocks * job->pieces * ASC_BF16_TILE;
     asc_bf16_job own;
     if (job->by_strips) {
         own = *job;
         own.m0 = m0;
-        own.left = s->left;
+        own.left += 2 * thread * group;
         for (int64_t i = 0; 16 * i < m1 - m0; i++)
-            pack_part(job, m0 + 16 * i, k0, depth, s->left + i * job->blocks * job->pieces * ASC_BF16_TILE);
+            pack_part(job, m0 + 16 * i, k0, depth, own.left + i * group);
         job = &own;
     }
     rows_by_panel(job, m0, m1 - m0, k0, depth, n, width, s);
@@ -325,10 +326,12 @@ static void some_rows(asc_bf16_job *job, int64_t m1, const asc_kargs *args) {
     const asc_bf16_deal d = asc_bf16_deal_of(job->m0, m1, job->g.n, ASC_BF16_UNIT, args->n_threads);
     asc_share groups[ASC_SHARES_MOST];
     asc_bf16_open open[ASC_SHARES_MOST];
-    const int n_shares = asc_shares_init(groups, args->n_threads, (m1 - job->m0 + 15) / 16);
+    const int64_t n_groups = (m1 - job->m0 + 15) / 16;
+    const int64_t bytes = job->blocks * job->pieces * ASC_BF16_TILE * (int64_t)sizeof(uint16_t);
+    const int n_shares = asc_shares_init(groups, args->n_threads, n_groups);
     asc_bf16_open_init(open, &d);
-    job->by_strips = !args->left_ready && !args->left_keep && asc_bf16_by_strips(&d, job->g.width) &&
-                     asc_bf16_scratch_of(job, args->scratch, 0, 0).left != NULL;
+    job->by_strips = !args->left_ready && !args->left_keep && !job->int8 &&
+                     asc_bf16_by_strips(&d, job->g.width, n_groups, bytes, args->n_threads);
     last_panels last = {.job = job, .open = open, .scratch = args->scratch};
 #pragma omp parallel num_threads(args->n_threads)
     {

@@ -1,6 +1,5 @@
 /* bf16_job.c - see bf16_job.h. */
 #include "bf16_job.h"
-#include "bf16_deal.h"
 #include "expand.h"
 #include "kutil.h"
 #include "matmul_shape.h"
@@ -78,15 +77,8 @@ static size_t col_scale_bytes(const asc_bf16_job *j) {
 }
 enum { FILL_BYTES = ASC_GEMM_FILL_FLOATS * 4, SUM_BYTES = 2 * ASC_BF16_SIDE * ASC_BF16_SIDE * 4 };
 
-/* 0: too many for a strip. */
-static size_t strip_bytes(const asc_bf16_job *j) {
-    const int64_t tiles = 2 * j->pieces * j->blocks, bytes = ASC_BF16_TILE * (int64_t)sizeof(uint16_t);
-    return j->int8 || tiles > ASC_BF16_STRIP_BYTES / bytes ? 0 : (size_t)(tiles * bytes);
-}
-
 static size_t thread_bytes(const asc_bf16_job *j) {
-    return strip_bytes(j) + panel_bytes(j) + slab_bytes(j) + column_bytes(j) + col_scale_bytes(j) +
-           FILL_BYTES + SUM_BYTES;
+    return panel_bytes(j) + slab_bytes(j) + column_bytes(j) + col_scale_bytes(j) + FILL_BYTES + SUM_BYTES;
 }
 
 /* Of the rows in pieces and their scales; false when that is more than a size can be. */
@@ -126,8 +118,7 @@ asc_bf16_scratch asc_bf16_scratch_of(const asc_bf16_job *job, void *scratch, int
     asc_bf16_scratch s = {.panel = (uint16_t *)(void *)(p + to_part)};
     s.slab = (float *)(void *)(p += panel_bytes(job));
     s.sums = (float *)(void *)(p += slab_bytes(job));
-    s.left = strip_bytes(job) > 0 ? (uint16_t *)(void *)(p + SUM_BYTES) : NULL;
-    s.fill = (float *)(void *)(p += SUM_BYTES + strip_bytes(job));
+    s.fill = (float *)(void *)(p += SUM_BYTES);
     s.column = (float *)(void *)(p += FILL_BYTES);
     s.col_scale = (float *)(void *)(p + column_bytes(job) + to_part);
     return s;

@@ -26,7 +26,7 @@ typedef struct asc_bf16_job {
     int64_t m0;       /* first of the rows that are in pieces */
     uint16_t *left; /* their tiles: that of row group i, block q, piece p is the ((i * blocks + q) * pieces +
                        p)-th */
-    bool by_strips; /* left is that of 32 rows, a thread's own (bf16_deal.h) */
+    bool by_strips; /* each thread cuts 32 rows at a time, to tiles of its own in left (bf16_deal.h) */
     const asc_epilogue *post;
 } asc_bf16_job;
 
@@ -38,7 +38,6 @@ typedef struct asc_bf16_scratch {
     float *column;    /* k */
     float *col_scale; /* int8: [links of a panel][width] */
     float *sums;      /* twice 32 x 32 */
-    uint16_t *left;   /* pieces of 32 rows; NULL if they are too many, or int8 */
 } asc_bf16_scratch;
 
 /* All but the pointers of g, left and post; m0 = 0. Everything depends on k, n, the level and how W is stored

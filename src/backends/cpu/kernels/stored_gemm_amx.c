@@ -95,8 +95,8 @@ static void strip(const asc_stored_job *job, int64_t m0, int64_t m1, int64_t n, 
     if (job->by_strips) {
         own = *job;
         own.m0 = m0;
-        own.left = s->left;
-        own.sums = s->left + 2 * 3 * job->blocks * ASC_BF16_TILE;
+        own.left += 2 * thread * job->blocks * 3 * ASC_BF16_TILE;
+        own.sums += 2 * thread * job->sum_tiles * 3 * ASC_BF16_TILE;
         for (int64_t i = 0; 16 * i < m1 - m0; i++) cut_rows(&own, i);
         job = &own;
     }
@@ -133,10 +133,12 @@ static void some_rows(asc_stored_job *job, int64_t m1, const asc_kargs *args) {
     const asc_bf16_deal d = asc_bf16_deal_of(job->m0, m1, job->g.n, ASC_STORED_UNIT, args->n_threads);
     asc_share groups[ASC_SHARES_MOST];
     asc_bf16_open open[ASC_SHARES_MOST];
-    const int n_shares = asc_shares_init(groups, args->n_threads, (m1 - job->m0 + 15) / 16);
+    const int64_t n_groups = (m1 - job->m0 + 15) / 16;
+    const int64_t bytes = (job->blocks + job->sum_tiles) * 3 * ASC_BF16_TILE * (int64_t)sizeof(uint16_t);
+    const int n_shares = asc_shares_init(groups, args->n_threads, n_groups);
     asc_bf16_open_init(open, &d);
-    job->by_strips = !args->left_ready && !args->left_keep && asc_bf16_by_strips(&d, job->g.width) &&
-                     asc_stored_scratch_of(job, args->scratch, 0, 0).left != NULL;
+    job->by_strips = !args->left_ready && !args->left_keep &&
+                     asc_bf16_by_strips(&d, job->g.width, n_groups, bytes, args->n_threads);
     last_panels last = {.job = job, .open = open, .scratch = args->scratch};
 #pragma omp parallel num_threads(args->n_threads)
     {

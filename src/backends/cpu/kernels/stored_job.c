@@ -1,6 +1,5 @@
 /* stored_job.c - see stored_job.h. */
 #include "stored_job.h"
-#include "bf16_deal.h"
 #include "expand.h"
 #include "kutil.h"
 #include "matmul_shape.h"
@@ -73,15 +72,9 @@ static size_t y_bytes(const asc_stored_job *j) {
 }
 static size_t column_bytes(const asc_stored_job *j) { return ((size_t)j->g.k + 15) / 16 * 64; }
 
-/* 0: too many for a strip. */
-static size_t strip_bytes(const asc_stored_job *j) {
-    const int64_t tiles = 2 * PIECES * (j->blocks + j->sum_tiles);
-    return tiles > ASC_BF16_STRIP_BYTES / TILE_BYTES ? 0 : (size_t)tiles * TILE_BYTES;
-}
-
 static size_t thread_bytes(const asc_stored_job *j) {
     return panel_bytes(j) + scale_bytes(j) + mins_bytes(j) + raw_bytes(j) + PRODUCT_BYTES + y_bytes(j) +
-           2 * BLOCK_BYTES + column_bytes(j) + strip_bytes(j);
+           2 * BLOCK_BYTES + column_bytes(j);
 }
 
 static int64_t groups_of(const asc_stored_job *j) { return (asc_kmin(j->g.m, ASC_BF16_ROWS) + 15) / 16; }
@@ -125,7 +118,6 @@ asc_stored_scratch asc_stored_scratch_of(const asc_stored_job *job, void *scratc
     s.y = (float *)(void *)(p += PRODUCT_BYTES);
     s.y_mins = (float *)(void *)(p += y_bytes(job));
     s.nowhere = (float *)(void *)(p += BLOCK_BYTES);
-    s.column = (float *)(void *)(p += BLOCK_BYTES);
-    s.left = strip_bytes(job) > 0 ? (uint16_t *)(void *)(p + column_bytes(job)) : NULL;
+    s.column = (float *)(void *)(p + BLOCK_BYTES);
     return s;
 }

@@ -24,7 +24,8 @@ typedef struct asc_stored_job {
     uint16_t *left;    /* tiles of a as those of asc_bf16_job, three pieces */
     uint16_t
         *sums; /* tiles of its sums alike: group i, tile s, piece p is the ((i * sum_tiles + s) * 3 + p)-th */
-    bool by_strips; /* left and sums are those of 32 rows, a thread's own (bf16_deal.h) */
+    bool by_strips; /* each thread cuts 32 rows at a time, to places of its own in left and sums
+                     */
     const asc_epilogue *post;
 } asc_stored_job;
 
@@ -39,7 +40,6 @@ typedef struct asc_stored_scratch {
     float *y_mins;   /* of 32 x 32, the part from m */
     float *nowhere;  /* 32 x 32 results that nobody wants */
     float *column;   /* k */
-    uint16_t *left;  /* of 32 rows: pieces and sums; NULL if they are too many */
 } asc_stored_scratch;
 
 /* Whether the format has 32 weights a scale and q is whole; *has_min: whether m is not 0. */
