@@ -39,12 +39,12 @@ void asc_window_set_size(asc_attrs *attrs, int n, const int64_t *size) {
 
 const int64_t *asc_spatial_of(const int64_t sizes[N], int n) { return sizes + N - n; }
 
-/* How many windows there are; 0 or less: none fits. With ceil the last one may hang over, but must start in
- * the input or in the padding before it. */
+/* How many windows there are; 0 or less: none fits. With ceil the last one (also when it is the only one) may
+ * hang over, by less than a stride, but must start in the input or in the padding before it. */
 static int64_t positions(const asc_geometry *g, int d, bool ceil) {
     const int64_t reach = (g->kernel[d] - 1) * g->dilation[d] + 1,
                   room = g->in[d] + g->before[d] + g->after[d] - reach, s = g->stride[d];
-    if (room < 0) return 0;
+    if (room < 0) return ceil && room + s > 0;
     int64_t out = (room + (ceil ? s - 1 : 0)) / s + 1;
     if (ceil && out > 1 && (out - 1) * s >= g->in[d] + g->before[d]) out--;
     return out;

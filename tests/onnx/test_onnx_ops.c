@@ -219,6 +219,11 @@ static const struct {
     {"Einsum", "equation:s=...ii->...i", "f1,2,2=1,2,3,4", "1,2", "1,4", 12},
     {"Einsum", "equation:s=a,ab,b->", "f2=1,2 f2,2=1,2,3,4 f2=1,1", "", "17", 12},
     /* onnxruntime's numbers (1.32) */
+    {"MaxPool", "kernel_shape:I=3 strides:I=3 ceil_mode:i=1", "f1,1,2=1,2", "1,1,1", "2", 12},
+    {"AveragePool", "kernel_shape:I=2,2 strides:I=2,2 ceil_mode:i=1", "f1,1,1,2=1,4", "1,1,1,1", "2.5", 11},
+    {"AveragePool", "kernel_shape:I=3 strides:I=2 ceil_mode:i=1 count_include_pad:i=1 pads:I=0,1", "f1,1,1=3",
+     "1,1,1", "1.5", 11},
+    {"LpPool", "kernel_shape:I=2 strides:I=2 ceil_mode:i=1", "f1,1,1=-3", "1,1,1", "3", 18},
     {"Slice", "", "f5=0,1,2,3,4 k1=-7 k1=-9223372036854775807 k1=0 k1=-1", "1", "0", 13},
     {"Slice", "", "f5=0,1,2,3,4 k1=-7 k1=0 k1=0 k1=-1", "0", "", 13},
     {"LogSoftmax", "axis:i=-1", "f3=1,2,4", "3", "-3.1698461,-2.1698461,-0.16984604", 11},

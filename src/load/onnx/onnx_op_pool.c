@@ -73,8 +73,8 @@ asc_status asc_onnx_LpPool(asc_onnx_call *c) {
         count *= (double)win.kernel[i];
         int64_t reach = (win.kernel[i] - 1) * win.dilation[i] + 1;
         int64_t room = s.dims[2 + i] + win.before[i] + win.after[i] - reach;
-        int64_t over =
-            win.ceil && room > 0 && room % win.stride[i] != 0 ? win.stride[i] - room % win.stride[i] : 0;
+        int64_t step = win.stride[i], past = (room % step + step) % step,
+                over = win.ceil && past != 0 ? step - past : 0;
         /* a window that would hang over must start in the input or in the padding before it */
         if (over > 0 && room + over < s.dims[2 + i] + win.before[i]) win.after[i] += over;
     }
