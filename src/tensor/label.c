@@ -5,38 +5,62 @@
 
 struct asc_label {
     struct asc_label *next;
+    uint32_t hash;
     char text[];
 };
 
-enum { CHAINS = 64 };
+enum { CHAINS = 64 }; /* at first; a power of 2, as all that follow */
 
-static size_t chain_of(const char *text) {
+static uint32_t hash_of(const char *text) {
     uint32_t h = 2166136261u; /* FNV-1a */
     for (; *text != '\0'; text++) h = (h ^ (unsigned char)*text) * 16777619u;
-    return h % CHAINS;
+    return h;
+}
+
+/* Four times as many chains; those there were stay when there is no memory for more. */
+static void grow(asc_ctx *ctx, asc_graph *g) {
+    const size_t n = 4 * g->label_chains;
+    struct asc_label **chains = asc_calloc(ctx, ASC_MEM_PROGRAM, n, sizeof *chains);
+    if (chains == NULL) return;
+    for (size_t c = 0; c < g->label_chains; c++) {
+        for (struct asc_label *l = g->labels[c], *next; l != NULL; l = next) {
+            next = l->next;
+            l->next = chains[l->hash & (n - 1)];
+            chains[l->hash & (n - 1)] = l;
+        }
+    }
+    asc_free(ctx, g->labels);
+    g->labels = chains;
+    g->label_chains = n;
 }
 
 const char *asc_label_intern(asc_ctx *ctx, const char *text) {
     asc_graph *g = asc_graph_of(ctx);
     if (text == NULL) return NULL;
-    const size_t c = chain_of(text), len = strlen(text);
-    for (struct asc_label *l = g->labels != NULL ? g->labels[c] : NULL; l != NULL; l = l->next) {
-        if (strcmp(l->text, text) == 0) return l->text;
-    }
+    const size_t len = strlen(text);
+    const uint32_t h = hash_of(text);
     if (g->labels == NULL) {
         g->labels = asc_calloc(ctx, ASC_MEM_PROGRAM, CHAINS, sizeof *g->labels);
         if (g->labels == NULL) return NULL;
+        g->label_chains = CHAINS;
     }
+    for (struct asc_label *l = g->labels[h & (g->label_chains - 1)]; l != NULL; l = l->next) {
+        if (l->hash == h && strcmp(l->text, text) == 0) return l->text;
+    }
+    if (g->n_labels > 2 * g->label_chains) grow(ctx, g);
     struct asc_label *l = asc_alloc(ctx, ASC_MEM_PROGRAM, sizeof *l + len + 1);
     if (l == NULL) return NULL;
+    struct asc_label **chain = &g->labels[h & (g->label_chains - 1)];
+    l->next = *chain;
+    l->hash = h;
     memcpy(l->text, text, len + 1);
-    l->next = g->labels[c];
-    g->labels[c] = l;
+    *chain = l;
+    g->n_labels++;
     return l->text;
 }
 
 void asc_label_free_all(asc_graph *g) {
-    for (size_t c = 0; g->labels != NULL && c < CHAINS; c++) {
+    for (size_t c = 0; g->labels != NULL && c < g->label_chains; c++) {
         while (g->labels[c] != NULL) {
             struct asc_label *l = g->labels[c];
             g->labels[c] = l->next;
@@ -45,4 +69,5 @@ void asc_label_free_all(asc_graph *g) {
     }
     asc_free(g->ctx, g->labels);
     g->labels = NULL;
+    g->n_labels = g->label_chains = 0;
 }

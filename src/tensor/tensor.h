@@ -87,7 +87,8 @@ typedef struct asc_graph {
     asc_failure failed[ASC_FAILURES_KEPT]; /* ring: what failing ops return */
     size_t n_failed;
     const char *label;
-    struct asc_label **labels; /* interned; NULL = none yet */
+    struct asc_label **labels; /* interned, in label_chains chains; NULL = none yet */
+    size_t n_labels, label_chains;
     asc_precision level;       /* of the ops recorded next */
     bool many_rows;            /* likewise */
     /* set by the executor */

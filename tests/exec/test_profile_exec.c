@@ -66,6 +66,15 @@ static void labels_are_one(void **state) {
     assert_string_equal(b, "blocks.2.attn");
     assert_ptr_equal(asc_label_intern(ctx, "blocks.1.attn"), a);
     assert_null(asc_label_intern(ctx, NULL));
+    const char *many[2000]; /* more chains are made on the way */
+    for (int i = 0; i < 2000; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "blocks.%d.attn", i);
+        many[i] = asc_label_intern(ctx, name);
+        assert_string_equal(many[i], name);
+    }
+    assert_ptr_equal(many[1], a);
+    for (int i = 0; i < 2000; i++) assert_ptr_equal(asc_label_intern(ctx, many[i]), many[i]);
     test_ctx_end(ctx);
 }
 

@@ -160,8 +160,10 @@ asc_status asc_onnx_parse_opsets(asc_onnx_model *m, asc_wire w, uint32_t field, 
         asc_onnx_opset *o = &(*out)[(*n)++];
         while (asc_wire_next(&s, &e)) {
             if (e.number == 1 && asc_onnx_parse_name(&s, &e, &o->domain) != ASC_OK) return s.st;
-            if (e.number == 2 && asc_wire_expect(&s, &e, ASC_WIRE_VARINT))
-                o->version = e.value < 1000000 ? (int)e.value : 1000000;
+            if (e.number == 2 && asc_wire_expect(&s, &e, ASC_WIRE_VARINT)) {
+                if (e.value > 1000000) return asc_wire_bad(&s, "a version of %lld", (long long)e.value);
+                o->version = (int)e.value;
+            }
         }
         if (s.st != ASC_OK) return s.st;
         if (asc_view_eqs(o->domain, "ai.onnx")) o->domain = (asc_view){0};
