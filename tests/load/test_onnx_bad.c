@@ -97,6 +97,12 @@ static void unknown_domain(pb *out) {
     pb_sub(&g, 1, &n);
     finish(out, &g);
 }
+static void version_below_0(pb *out) {
+    pb g = {.n = 0};
+    node(&g, "Relu", "x", "y");
+    ports(&g);
+    *out = pb_model(&g, -3);
+}
 static void init(pb *out, const pb *t, const char *op) {
     pb g = {.n = 0};
     pb_sub(&g, 5, t);
@@ -210,6 +216,7 @@ static const bad table[] = {
     {"unknown operator", unknown_op, ASC_UNIMPLEMENTED,
      "operator Frobnicate of domain 'ai.onnx', version 17"},
     {"unknown domain", unknown_domain, ASC_INVALID_ARGUMENT, "com.example"},
+    {"version below 0", version_below_0, ASC_DATA_LOSS, "a version of -3"},
     {"short data", short_data, ASC_DATA_LOSS, "'w'"},
     {"long data", long_data, ASC_DATA_LOSS, "'w'"},
     {"huge tensor", huge_tensor, ASC_RESOURCE_EXHAUSTED, "too many elements"},
