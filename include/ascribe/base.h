@@ -157,6 +157,9 @@ ASC_API void asc_cancel(asc_ctx *ctx);
 ASC_API void asc_cancel_reset(asc_ctx *ctx);
 
 ASC_API asc_mem_stats asc_memory(const asc_ctx *ctx);
+/* The peaks begin anew at what is live: a context that answers many questions says of each what it took, and
+ * what the next is predicted to take does not begin at the largest of those before. */
+ASC_API void asc_memory_forget_peaks(asc_ctx *ctx);
 ASC_API const char *asc_mem_tag_name(asc_mem_tag tag);
 
 /* Version of the library, "MAJOR.MINOR.PATCH". */

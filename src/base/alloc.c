@@ -113,6 +113,12 @@ asc_status asc_grow(asc_ctx *ctx, asc_mem_tag tag, void **array, size_t *capacit
 
 asc_mem_stats asc_memory(const asc_ctx *ctx) { return ctx->mem; }
 
+void asc_memory_forget_peaks(asc_ctx *ctx) {
+    asc_mem_stats *m = &ctx->mem;
+    for (int i = 0; i < ASC_MEM_N_TAGS; i++) m->peak_bytes[i] = m->live_bytes[i];
+    m->peak_total = m->live_total;
+}
+
 const char *asc_mem_tag_name(asc_mem_tag tag) {
     static const char *const names[] = {
 #define NAME(name, text) text,

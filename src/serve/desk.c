@@ -91,6 +91,7 @@ serve_bench *server_lock_bench(server *s) {
     s->bench_stopped = false;
     asc_cancel_reset(s->bench.ctx);
     pthread_mutex_unlock(&s->lock);
+    asc_memory_forget_peaks(s->bench.ctx); /* one question that was too large must not make all others so */
     return &s->bench;
 }
 

@@ -21,6 +21,9 @@ static void counters_return_to_zero(void **state) {
     asc_free(ctx, b);
     assert_int_equal(asc_memory(ctx).live_total, 0);
     assert_true(asc_memory(ctx).peak_total >= 101000);
+    asc_memory_forget_peaks(ctx);
+    assert_int_equal(asc_memory(ctx).peak_total, 0);
+    assert_int_equal(asc_memory(ctx).peak_bytes[ASC_MEM_CACHE], 0);
     test_ctx_end(ctx);
 }
 

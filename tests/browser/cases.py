@@ -3,6 +3,7 @@ addresses of the servers and makes tabs, and fails by AssertionError. run.py run
 """
 import json
 import os
+import threading
 import time
 import urllib.request
 
@@ -174,6 +175,41 @@ def case_cancel(t):
     p.click("#go")
     p.wait(SHOWN, 60)
     clean(p, t, errors=("/v1/jobs/", "AbortError"))
+
+
+def case_place_in_the_queue(t):
+    """Somebody else's long question runs: the page says that it waits, and behind how many."""
+    long = {"prompt": t.long_prompt * 2, "target": " food", "method": "integrated-gradients", "rule": "gauss-legendre",
+            "steps": 400}
+    other = urllib.request.Request(t.urls["decoder"] + "/v1/explain", json.dumps(long).encode(),
+                                   {"Content-Type": "application/json", "X-Request-Id": "0123456789abcdef"})
+    ends = threading.Thread(target=lambda: _quietly(lambda: urllib.request.urlopen(other, timeout=120).read()))
+    ends.start()
+    try:
+        for _ in range(100):
+            if b'"running":1' in urllib.request.urlopen(t.urls["decoder"] + "/healthz").read().replace(b" ", b""):
+                break
+            time.sleep(0.1)
+        else:
+            raise AssertionError("the other question did not begin to run")
+        p = opened(t)
+        p.fill("#q", QUESTION)
+        p.click("#go")
+        p.wait("document.querySelector('#what').textContent.includes('before this one: 1')", 20)
+        t.shot(p, "waiting")
+    finally:
+        stop = urllib.request.Request(t.urls["decoder"] + "/v1/jobs/0123456789abcdef", method="DELETE")
+        _quietly(lambda: urllib.request.urlopen(stop, timeout=10))
+        ends.join(60)
+    p.wait(SHOWN, 120)
+    clean(p, t)
+
+
+def _quietly(call):
+    try:
+        call()
+    except OSError:
+        pass
 
 
 def case_errors_are_told(t):

@@ -1,5 +1,6 @@
 /* test_api_explain.c - /v1/explain gives the bits of `ascribe explain --json`; streams, saved results, pages
  * and limits; and embeddings against transformers' numbers. */
+#include "alloc.h"
 #include "api_test.h"
 #include <math.h>
 
@@ -254,6 +255,32 @@ static void limits(void **state) {
     api_down(s);
 }
 
+static double peak_priced(server *s, const char *body) {
+    reply r = api_call(s, "POST", "/v1/explain", body);
+    if (r.status != 200) fail_msg("%s: %d %s", body, r.status, r.body);
+    const double bytes = json_number_value(at(r.json, "predicted_peak_bytes"));
+    reply_free(&r);
+    return bytes;
+}
+
+/* The bench that questions are priced on is one for all: what one of them took must not be in the next one's
+ * price, or a single large question would have all later ones refused. */
+static void large_prices_are_forgotten(void **state) {
+    (void)state;
+    static const char small[] = "{\"prompt\": \"a b\", \"target\": \" c\", \"dry_run\": true}";
+    server *s = api_up(test_data(MODEL), (serve_options){0});
+    (void)peak_priced(s, small); /* its programs stay */
+    const double before = peak_priced(s, small);
+    serve_bench *b = server_lock_bench(s);
+    void *p = asc_alloc(b->ctx, ASC_MEM_GENERAL, (size_t)64 << 20);
+    assert_non_null(p);
+    asc_free(b->ctx, p);
+    server_unlock_bench(s);
+    const double after = peak_priced(s, small);
+    if (fabs(after - before) > 1e5) fail_msg("%.0f bytes, then %.0f", before, after);
+    api_down(s);
+}
+
 static double f32_at(const char *base64, size_t i) {
     unsigned char raw[4];
     for (size_t k = 0; k < 4; k++) { /* byte 4i + k of the decoded text */
@@ -326,8 +353,11 @@ static void embeddings(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(nets),
-                                       cmocka_unit_test(streams_and_links), cmocka_unit_test(limits),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits),
+                                       cmocka_unit_test(nets),
+                                       cmocka_unit_test(streams_and_links),
+                                       cmocka_unit_test(limits),
+                                       cmocka_unit_test(large_prices_are_forgotten),
                                        cmocka_unit_test(embeddings)};
     return cmocka_run_group_tests_name("explain over HTTP", tests, NULL, NULL);
 }

@@ -64,6 +64,7 @@ function progress({what, done, total}) {
 // Runs one piece of work with its bar and its button; undefined if it was cancelled or failed.
 async function during(what, body) {
   const work = begin();
+  work.onWaiting = (n) => progress({what: n > 0 ? 'waiting; before this one: ' + n : what});
   fault(null);
   for (const e of form.querySelectorAll('[aria-invalid]')) e.removeAttribute('aria-invalid');
   $('doing').hidden = false;

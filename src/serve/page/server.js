@@ -38,9 +38,10 @@ async function failureOf(response) {
 }
 
 // Returns the response; throws Failure for everything that is no success.
-export async function call(path, {method = 'GET', body, signal} = {}) {
+export async function call(path, {method = 'GET', body, signal, id} = {}) {
   for (;;) {
     const headers = {};
+    if (id) headers['X-Request-Id'] = id;
     if (token) headers.Authorization = 'Bearer ' + token;
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     let response;
@@ -92,17 +93,47 @@ export async function* events(response) {
   }
 }
 
+const WAIT_MS = 1200; // most questions begin sooner
+
 // One piece of work at the server that can be cancelled: the request is cut, and the job is told to stop.
 export class Work {
   constructor() {
     this.abort = new AbortController();
     this.id = '';
+    this.onWaiting = null; // told how many jobs are before this one, as long as it waits; then once 0
+    this.waited = false;
   }
 
   async start(path, body) {
-    const response = await call(path, {method: 'POST', body, signal: this.abort.signal});
-    this.id = response.headers.get('X-Request-Id') || '';
+    const id = Array.from(crypto.getRandomValues(new Uint8Array(8)), (b) => b.toString(16).padStart(2, '0')).join('');
+    const reply = call(path, {method: 'POST', body, signal: this.abort.signal, id});
+    let over = false;
+    const end = () => {
+      over = true;
+    };
+    reply.then(end, end);
+    this.watch(id, () => over || this.abort.signal.aborted);
+    const response = await reply;
+    this.id = id; // a job that still waits ends with its connection
+    if (this.waited) this.onWaiting?.(0);
+    this.waited = false;
     return response;
+  }
+
+  // Asks where the job is until its reply begins.
+  async watch(id, over) {
+    for (;;) {
+      await new Promise((done) => setTimeout(done, WAIT_MS));
+      if (over()) return;
+      try {
+        const job = await (await call('/v1/jobs/' + id, {signal: this.abort.signal})).json();
+        if (over() || job.state !== 'waiting') continue;
+        this.waited = true;
+        this.onWaiting?.(job.before);
+      } catch {
+        return; // it is being priced, or done: nothing to tell
+      }
+    }
   }
 
   cancel() {
