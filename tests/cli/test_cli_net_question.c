@@ -15,10 +15,11 @@ static asc_view file_base64(asc_ctx *ctx, const char *path, asc_strbuf *b) {
     return asc_strbuf_view(b);
 }
 
-/* Lines of a document that say when, how fast and from which file. */
+/* Lines of a document that say when, how fast, from which file, and how much memory with what the process
+ * held before. */
 static bool passing(const char *line) {
-    static const char *const keys[] = {"\"command\"", "\"seconds\"", "\"peak_bytes\"", "\"input\"",
-                                       "\"file\""};
+    static const char *const keys[] = {
+        "\"command\"", "\"seconds\"", "\"peak_bytes\"", "\"predicted_peak_bytes\"", "\"input\"", "\"file\""};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *at = strstr(line, keys[i]), *end = strchr(line, '\n');
         if (at != NULL && (end == NULL || at < end)) return true;
