@@ -2,7 +2,8 @@
  * largest and root mean square, on several kinds of numbers. docs/decisions/highest-by-tiles.md has the
  * table.
  *
- * usage: bench_gemm_error [least K] [largest K] [f32|q4_1|q8_0]     (default 64 4096 f32)
+ * usage: bench_gemm_error [least K] [largest K] [f32|q4_1|q8_0] [nk|kn]     (default 64 4096 f32 nk)
+ * nk: y = a W^T, kn: y = a W, the product of gradients; blocks of stored weights lie along the second.
  * Of stored weights the values are what was meant to be multiplied: rounding them is no error. */
 #include "half.h"
 #include "kernel.h"
@@ -11,7 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { M = 96, N = 192, N_WAYS = 4 };
+enum { M = 96, N = 192, N_WAYS = 5 };
+static bool kn;
+
+/* Where weight (n, i) lies. */
+static int64_t at(int64_t n, int64_t i, int64_t k) { return kn ? i * N + n : n * k + i; }
 
 typedef enum kind {
     NORMAL,
@@ -34,7 +39,7 @@ static double uniform(void) {
 }
 static double normal(void) { return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform()); }
 
-/* a and w so that the sums have what the kind says; w is [N,k]. */
+/* a and w so that the sums have what the kind says; w is [N,k], or [k,N]. */
 static void draw(kind what, int64_t k, float *a, float *w) {
     for (int64_t m = 0; m < M; m++) {
         const double row = what == ROWS ? pow(10, 40 * uniform() - 20) : 1;
@@ -49,11 +54,11 @@ static void draw(kind what, int64_t k, float *a, float *w) {
     for (int64_t n = 0; n < N; n++)
         for (int64_t i = 0; i < k; i++) {
             double x = what == POSITIVE ? uniform() : normal();
-            if (what == CANCELLING && i >= k / 2) x = w[n * k + i - k / 2];
+            if (what == CANCELLING && i >= k / 2) x = w[at(n, i - k / 2, k)];
             if (what == NEAR_ONE) x = 1 + 1e-3 * x;
             if (what == ONE_SIDED)
-                x = i % 32 == 0 ? 1 : 0.05 * uniform(); /* a block's range is for one of it */
-            w[n * k + i] = (float)x;
+                x = (kn ? n : i) % 32 == 0 ? 1 : 0.05 * uniform(); /* a block's range is for one of it */
+            w[at(n, i, k)] = (float)x;
         }
 }
 
@@ -90,7 +95,7 @@ static void errors(int64_t k, const float *a, const float *w, const float *y, do
         for (int64_t n = 0; n < N; n++) {
             double sum = 0, size = 0;
             for (int64_t i = 0; i < k; i++) {
-                const double p = (double)a[m * k + i] * (double)w[n * k + i];
+                const double p = (double)a[m * k + i] * (double)w[at(n, i, k)];
                 sum += p;
                 size += fabs(p);
             }
@@ -105,10 +110,12 @@ int main(int argc, char **argv) {
     static const int64_t ks[] = {64, 192, 576, 1536, 4096};
     const int t = asc_dtype_from_name(argc > 3 ? argv[3] : "f32");
     if (t != ASC_DTYPE_F32 && t != ASC_DTYPE_Q4_1 && t != ASC_DTYPE_Q8_0) return 2;
-    static const asc_kernel *const kernels[N_WAYS] = {&asc_kernel_matmul_avx512, &asc_kernel_matmul_onednn,
-                                                      &asc_kernel_matmul_bf16_amx,
-                                                      &asc_kernel_matmul_stored_amx};
-    static const char *const names[N_WAYS] = {"FMA chains", "oneDNN", "six products", "whole numbers"};
+    static const asc_kernel *const kernels[N_WAYS] = {
+        &asc_kernel_matmul_avx512, &asc_kernel_matmul_onednn, &asc_kernel_matmul_bf16_amx,
+        &asc_kernel_matmul_bf16_amx, &asc_kernel_matmul_stored_amx};
+    static const char *const names[N_WAYS] = {"FMA chains", "oneDNN", "six products", "five products",
+                                              "whole numbers"};
+    kn = argc > 4 && strcmp(argv[4], "kn") == 0;
     const asc_isa isa = asc_cpu_best_isa();
     for (size_t s = 0; s < sizeof ks / sizeof ks[0]; s++) {
         const int64_t k = ks[s];
@@ -123,14 +130,14 @@ int main(int argc, char **argv) {
                 draw((kind)what, k, a, w);
                 if (t != ASC_DTYPE_F32) store((asc_dtype)t, w, N * k, blocks);
                 for (int v = 0; v < N_WAYS; v++) {
-                    if (kernels[v]->isa > isa) continue;
-                    asc_attrs attrs = {.i = {0, 1}};
+                    if (kernels[v]->isa > isa || (v == 3 && !(kn && t == ASC_DTYPE_Q4_1))) continue;
+                    asc_attrs attrs = {.i = {0, !kn}};
                     asc_call c = {.op = &asc_op_matmul, .attrs = &attrs, .n_in = 2};
-                    c.level = ASC_PRECISION_HIGHEST;
+                    c.level = v == 2 ? ASC_PRECISION_BF16X6 : ASC_PRECISION_HIGHEST;
                     c.in_dtype[0] = c.dtype = ASC_DTYPE_F32;
                     c.in_dtype[1] = (asc_dtype)t;
                     c.in_shape[0] = ASC_SHAPE(M, k);
-                    c.in_shape[1] = ASC_SHAPE(N, k);
+                    c.in_shape[1] = kn ? ASC_SHAPE(k, N) : ASC_SHAPE(N, k);
                     c.shape = ASC_SHAPE(M, N);
                     if (kernels[v]->fits != NULL && !kernels[v]->fits(&c)) continue;
                     const size_t bytes = kernels[v]->scratch != NULL ? kernels[v]->scratch(&c, 1) : 0;

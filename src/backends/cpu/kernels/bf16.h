@@ -22,18 +22,21 @@ enum {
     ASC_BF16_SIDE = 32   /* rows and columns of a block: two tiles each way */
 };
 
-/* Which products are made. Small ones come first, in an order in which one side keeps its tiles. */
+/* Which products are made. Small ones come first, in an order in which one side keeps its tiles. The last two
+ * are those of six that are left where weights have no more than two pieces, or one. */
 typedef enum asc_bf16_scheme {
-    ASC_BF16_1, /* hh */
-    ASC_BF16_3, /* hm mh hh */
-    ASC_BF16_6, /* hl hm mm mh lh hh */
+    ASC_BF16_1,      /* hh */
+    ASC_BF16_3,      /* hm mh hh */
+    ASC_BF16_6,      /* hl hm mm mh lh hh */
+    ASC_BF16_3_BY_2, /* hm mm mh lh hh */
+    ASC_BF16_3_BY_1, /* mh lh hh */
     ASC_N_BF16_SCHEMES
 } asc_bf16_scheme;
 
 /* 32 x 32 results of `blocks` blocks of k: c[r * 32 + n]. First all small products, then hh, so that the sum
  * is rounded at its full size once for 32 values of k. The tile of piece i of block q is at a + (q * pieces +
- * i) tiles, that of the second 16 rows (if two_rows) a_step elements behind; b alike. What is not asked for
- * (second rows or columns) is not written. */
+ * i) tiles, that of the second 16 rows (if two_rows) a_step elements behind; b alike, with its own pieces.
+ * What is not asked for (second rows or columns) is not written. */
 typedef struct asc_bf16_block {
     const uint16_t *a, *b;
     int64_t a_step, b_step;
@@ -52,7 +55,11 @@ typedef struct asc_bf16_ops {
 
 extern const asc_bf16_ops asc_bf16_amx, asc_bf16_avx512, asc_bf16_avx2, asc_bf16_base;
 
+/* Of a number of a, and of a weight. */
 static inline int asc_bf16_pieces(asc_bf16_scheme s) { return s == ASC_BF16_1 ? 1 : s == ASC_BF16_3 ? 2 : 3; }
+static inline int asc_bf16_right_pieces(asc_bf16_scheme s) {
+    return s == ASC_BF16_3_BY_2 ? 2 : s == ASC_BF16_3_BY_1 ? 1 : asc_bf16_pieces(s);
+}
 
 /* The products of a scheme but hh, as pairs (piece of a, piece of b), h = 0, m = 1, l = 2. */
 static inline int asc_bf16_small(asc_bf16_scheme s, int pairs[5][2]) {
@@ -60,8 +67,10 @@ static inline int asc_bf16_small(asc_bf16_scheme s, int pairs[5][2]) {
         {{0, 0}},
         {{0, 1}, {1, 0}},
         {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {2, 0}},
+        {{0, 1}, {1, 1}, {1, 0}, {2, 0}},
+        {{1, 0}, {2, 0}},
     };
-    static const int n[ASC_N_BF16_SCHEMES] = {0, 2, 5};
+    static const int n[ASC_N_BF16_SCHEMES] = {0, 2, 5, 4, 2};
     for (int i = 0; i < n[s]; i++) {
         pairs[i][0] = lists[s][i][0];
         pairs[i][1] = lists[s][i][1];

@@ -11,6 +11,7 @@ static inline void product(const asc_bf16_block *t, const uint16_t *a, const uin
 
 static __attribute__((noinline)) void sums(const asc_bf16_block *t, const asc_bf16_scheme scheme) {
     const int64_t next = asc_bf16_pieces(scheme) * ASC_BF16_TILE;
+    const int64_t b_next = asc_bf16_right_pieces(scheme) * ASC_BF16_TILE;
     int pairs[5][2];
     const int n = asc_bf16_small(scheme, pairs);
     for (int r = 0; r < (t->two_rows ? 32 : 16); r++)
@@ -18,9 +19,9 @@ static __attribute__((noinline)) void sums(const asc_bf16_block *t, const asc_bf
     for (int64_t q = 0; q < t->blocks; q++) {
         for (int i = 0; i < n; i++)
             product(t, t->a + q * next + pairs[i][0] * ASC_BF16_TILE,
-                    t->b + q * next + pairs[i][1] * ASC_BF16_TILE);
+                    t->b + q * b_next + pairs[i][1] * ASC_BF16_TILE);
     }
-    for (int64_t q = 0; q < t->blocks; q++) product(t, t->a + q * next, t->b + q * next);
+    for (int64_t q = 0; q < t->blocks; q++) product(t, t->a + q * next, t->b + q * b_next);
 }
 
 /* A call of its own, so that no arithmetic is moved out of the mode. */
@@ -33,3 +34,5 @@ static void block(const asc_bf16_block *t, const asc_bf16_scheme scheme) {
 static void block_1(const asc_bf16_block *t) { block(t, ASC_BF16_1); }
 static void block_3(const asc_bf16_block *t) { block(t, ASC_BF16_3); }
 static void block_6(const asc_bf16_block *t) { block(t, ASC_BF16_6); }
+static void block_3_by_2(const asc_bf16_block *t) { block(t, ASC_BF16_3_BY_2); }
+static void block_3_by_1(const asc_bf16_block *t) { block(t, ASC_BF16_3_BY_1); }

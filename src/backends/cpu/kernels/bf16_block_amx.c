@@ -39,10 +39,10 @@ static void end(void) { _tile_release(); }
 /* Part i of n of the next block's right tiles, on their way to the L1 cache. */
 #define FETCH(i, n)                                                                                          \
     do {                                                                                                     \
-        const int lines = (int)next / 32, from = lines * (i) / (n), to = lines * ((i) + 1) / (n);            \
+        const int lines = (int)b_next / 32, from = lines * (i) / (n), to = lines * ((i) + 1) / (n);          \
         _Pragma("GCC unroll 48") for (int l = from; l < to; l++) {                                           \
-            __builtin_prefetch(b + next + 32 * l);                                                           \
-            if (two_cols) __builtin_prefetch(b + next + 32 * l + b_step);                                    \
+            __builtin_prefetch(b + b_next + 32 * l);                                                         \
+            if (two_cols) __builtin_prefetch(b + b_next + 32 * l + b_step);                                  \
         }                                                                                                    \
     } while (0)
 #define PRODUCT()                                                                                            \
@@ -56,13 +56,14 @@ static void end(void) { _tile_release(); }
 static inline __attribute__((always_inline)) void run(const asc_bf16_block *t, const bool two_rows,
                                                       const bool two_cols, const asc_bf16_scheme scheme) {
     const int64_t a_step = t->a_step, b_step = t->b_step, next = asc_bf16_pieces(scheme) * ASC_BF16_TILE;
+    const int64_t b_next = asc_bf16_right_pieces(scheme) * ASC_BF16_TILE;
     const uint16_t *a = t->a, *b = t->b;
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
     if (scheme == ASC_BF16_3) {
-        for (int64_t q = 0; q < t->blocks; q++, a += next, b += next) {
+        for (int64_t q = 0; q < t->blocks; q++, a += next, b += b_next) {
             LEFT(0);
             RIGHT(1);
             PRODUCT();
@@ -71,7 +72,7 @@ static inline __attribute__((always_inline)) void run(const asc_bf16_block *t, c
             PRODUCT();
         }
     } else if (scheme == ASC_BF16_6) {
-        for (int64_t q = 0; q < t->blocks; q++, a += next, b += next) {
+        for (int64_t q = 0; q < t->blocks; q++, a += next, b += b_next) {
             LEFT(0);
             RIGHT(2);
             FETCH(0, 5);
@@ -89,10 +90,36 @@ static inline __attribute__((always_inline)) void run(const asc_bf16_block *t, c
             FETCH(4, 5);
             PRODUCT();
         }
+    } else if (scheme == ASC_BF16_3_BY_2) {
+        for (int64_t q = 0; q < t->blocks; q++, a += next, b += b_next) {
+            LEFT(0);
+            RIGHT(1);
+            FETCH(0, 4);
+            PRODUCT();
+            LEFT(1);
+            FETCH(1, 4);
+            PRODUCT();
+            RIGHT(0);
+            FETCH(2, 4);
+            PRODUCT();
+            LEFT(2);
+            FETCH(3, 4);
+            PRODUCT();
+        }
+    } else if (scheme == ASC_BF16_3_BY_1) {
+        for (int64_t q = 0; q < t->blocks; q++, a += next, b += b_next) {
+            LEFT(1);
+            RIGHT(0);
+            FETCH(0, 2);
+            PRODUCT();
+            LEFT(2);
+            FETCH(1, 2);
+            PRODUCT();
+        }
     }
     a = t->a;
     b = t->b;
-    for (int64_t q = 0; q < t->blocks; q++, a += next, b += next) {
+    for (int64_t q = 0; q < t->blocks; q++, a += next, b += b_next) {
         LEFT(0);
         RIGHT(0);
         PRODUCT();
@@ -118,5 +145,7 @@ static inline __attribute__((always_inline)) void run(const asc_bf16_block *t, c
 BLOCK(block_1, ASC_BF16_1)
 BLOCK(block_3, ASC_BF16_3)
 BLOCK(block_6, ASC_BF16_6)
+BLOCK(block_3_by_2, ASC_BF16_3_BY_2)
+BLOCK(block_3_by_1, ASC_BF16_3_BY_1)
 
-const asc_bf16_ops asc_bf16_amx = {begin, end, {block_1, block_3, block_6}};
+const asc_bf16_ops asc_bf16_amx = {begin, end, {block_1, block_3, block_6, block_3_by_2, block_3_by_1}};

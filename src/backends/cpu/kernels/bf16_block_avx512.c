@@ -43,4 +43,5 @@ static inline void tile(const uint16_t *a, const uint16_t *b, float *c) {
 
 #include "bf16_block.inl"
 
-const asc_bf16_ops asc_bf16_avx512 = {nothing, nothing, {block_1, block_3, block_6}};
+const asc_bf16_ops asc_bf16_avx512 = {
+    nothing, nothing, {block_1, block_3, block_6, block_3_by_2, block_3_by_1}};

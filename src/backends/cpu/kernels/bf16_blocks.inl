@@ -79,11 +79,42 @@ ALWAYS_INLINE void block_pair(const uint8_t *p, const uint8_t *p2, const levels 
     }
 }
 
-ALWAYS_INLINE void pack_blocks_of(const asc_bf16_job *job, int64_t k0, int64_t depth, int64_t n0,
-                                  int64_t width, int64_t group, uint16_t *panel, const asc_dtype t,
-                                  const int pieces) {
+/* The parts m of 16 blocks of Q4_1 whose quants are centred, w = d (q - 8) + m; only those of `some`. */
+ALWAYS_INLINE vf block_mins(const uint8_t *p, __mmask16 some) {
+    const __m512i at = _mm512_mullo_epi32(
+        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), _mm512_set1_epi32(20));
+    const __m512i both = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), some, at, (const void *)p, 1);
+    const __m512 d = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(both));
+    const __m512 m = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(both, 16)));
+    return (vf)_mm512_fmadd_ps(d, _mm512_set1_ps(8), m);
+}
+
+/* Those of rows k to k + 31, which are block q of the panel's `blocks`, to its tiles of m. */
+static void pack_mins(const asc_bf16_job *job, int64_t k, int64_t n0, int64_t width, int64_t q,
+                      int64_t blocks, uint16_t *out) {
     const asc_gemm_job *g = &job->g;
-    const levels l = levels_of(t);
+    for (int64_t n = 0; n < width; n += ASC_BF16_MIN_COLUMNS) {
+        const int64_t left = (width - n) / 32;
+        const __mmask16 some = (__mmask16)(left >= 16 ? 0xFFFF : (1 << left) - 1);
+        uint16_t *tile = out + (n / ASC_BF16_MIN_COLUMNS * blocks + q) * 3 * ASC_BF16_TILE;
+        for (int64_t i = 0; i < 16; i++, tile += 32) {
+            const vf x = block_mins(block_at(g, (k + i) * g->n + n0 + n), some);
+            const vf x2 = block_mins(block_at(g, (k + i + 16) * g->n + n0 + n), some);
+            split_two(&x, &x2, 3, tile);
+        }
+    }
+}
+
+ALWAYS_INLINE void pack_blocks_of(const asc_bf16_job *job, int64_t k0, int64_t depth, int64_t n0,
+                                  int64_t width, int64_t group, const asc_bf16_scratch *s, const asc_dtype t,
+                                  const bool mins, const int pieces) {
+    const asc_gemm_job *g = &job->g;
+    uint16_t *panel = s->panel;
+    levels l = levels_of(t);
+    if (mins) {
+        l.has_min = false;
+        l.table = _mm512_sub_ps(l.table, _mm512_set1_ps(8));
+    }
     const int64_t bytes = asc_dtype_of(t)->block_bytes, tile = pieces * ASC_BF16_TILE;
     if (g->tb) {
         for (int64_t n = 0; n < width; n += 16) {
@@ -112,35 +143,41 @@ ALWAYS_INLINE void pack_blocks_of(const asc_bf16_job *job, int64_t k0, int64_t d
             for (int64_t n = 0; n < width; n += 32, p += bytes, p2 += bytes, out += 2 * group)
                 block_pair(p, p2, &l, t, pieces, out, out + group);
         }
+        if (mins) pack_mins(job, k0 + 32 * q, n0, width, q, depth / 32, s->mins);
     }
 }
 
 #define PACK_BLOCKS(name, type)                                                                              \
     static void name(const asc_bf16_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,          \
-                     int64_t group, uint16_t *panel) {                                                       \
-        if (job->pieces == 3)                                                                                \
-            pack_blocks_of(job, k0, depth, n0, width, group, panel, type, 3);                                \
-        else if (job->pieces == 2)                                                                           \
-            pack_blocks_of(job, k0, depth, n0, width, group, panel, type, 2);                                \
+                     int64_t group, const asc_bf16_scratch *s) {                                             \
+        if (job->right == 3)                                                                                 \
+            pack_blocks_of(job, k0, depth, n0, width, group, s, type, false, 3);                             \
+        else if (job->right == 2)                                                                            \
+            pack_blocks_of(job, k0, depth, n0, width, group, s, type, false, 2);                             \
         else                                                                                                 \
-            pack_blocks_of(job, k0, depth, n0, width, group, panel, type, 1);                                \
+            pack_blocks_of(job, k0, depth, n0, width, group, s, type, false, 1);                             \
     }
 PACK_BLOCKS(pack_q4_0, ASC_DTYPE_Q4_0)
 PACK_BLOCKS(pack_q4_1, ASC_DTYPE_Q4_1)
 PACK_BLOCKS(pack_q8_0, ASC_DTYPE_Q8_0)
+/* Without m. */
+static void pack_q4_1_apart(const asc_bf16_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,
+                            int64_t group, const asc_bf16_scratch *s) {
+    pack_blocks_of(job, k0, depth, n0, width, group, s, ASC_DTYPE_Q4_1, true, 2);
+}
 
 /* pack_panel for these formats; false: not this one, or cut across blocks. */
 static bool pack_blocks(const asc_bf16_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,
-                        int64_t group, uint16_t *panel) {
+                        int64_t group, const asc_bf16_scratch *s) {
     const bool whole = job->g.tb ? width % 16 == 0 && job->g.k < INT32_MAX / 16
                                  : depth % 32 == 0 && n0 % 32 == 0 && width % 32 == 0;
     if (!whole || job->int8) return false;
     if (job->g.t == ASC_DTYPE_Q4_0)
-        pack_q4_0(job, k0, depth, n0, width, group, panel);
+        pack_q4_0(job, k0, depth, n0, width, group, s);
     else if (job->g.t == ASC_DTYPE_Q4_1)
-        pack_q4_1(job, k0, depth, n0, width, group, panel);
+        (job->mins ? pack_q4_1_apart : pack_q4_1)(job, k0, depth, n0, width, group, s);
     else if (job->g.t == ASC_DTYPE_Q8_0)
-        pack_q8_0(job, k0, depth, n0, width, group, panel);
+        pack_q8_0(job, k0, depth, n0, width, group, s);
     else
         return false;
     return true;

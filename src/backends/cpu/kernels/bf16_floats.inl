@@ -104,11 +104,11 @@ static bool pack_floats(const asc_bf16_job *job, int64_t k0, int64_t depth, int6
     const asc_gemm_job *g = &job->g;
     if (job->int8 || depth % 32 != 0 || width % 16 != 0) return false;
     if (g->t == ASC_DTYPE_F32)
-        (g->tb ? columns_f32 : rows_f32)(g, k0, depth, n0, width, group, job->pieces, panel);
+        (g->tb ? columns_f32 : rows_f32)(g, k0, depth, n0, width, group, job->right, panel);
     else if (g->t == ASC_DTYPE_F16)
-        (g->tb ? columns_f16 : rows_f16)(g, k0, depth, n0, width, group, job->pieces, panel);
+        (g->tb ? columns_f16 : rows_f16)(g, k0, depth, n0, width, group, job->right, panel);
     else if (g->t == ASC_DTYPE_BF16)
-        (g->tb ? columns_bf16 : rows_bf16)(g, k0, depth, n0, width, group, job->pieces, panel);
+        (g->tb ? columns_bf16 : rows_bf16)(g, k0, depth, n0, width, group, job->right, panel);
     else
         return false;
     return true;

@@ -135,12 +135,12 @@ static void whole_slab(float *slab, int64_t depth, float *scale) {
 #endif
 
 /* W[k0 .. k0+depth)[n0 .. n0+width) to tiles: that of column group c, block q, piece i is the
- * ((c * blocks of the panel + q) * pieces + i)-th. */
+ * ((c * blocks of the panel + q) * pieces of a weight + i)-th. */
 static void pack_panel(const asc_bf16_job *job, int64_t k0, int64_t depth, int64_t n0, int64_t width,
                        const asc_bf16_scratch *s) {
-    const int64_t group = (depth + 31) / 32 * job->pieces * ASC_BF16_TILE;
+    const int64_t group = (depth + 31) / 32 * job->right * ASC_BF16_TILE;
 #ifdef BF16_WIDE
-    if (pack_blocks(job, k0, depth, n0, width, group, s->panel)) return;
+    if (pack_blocks(job, k0, depth, n0, width, group, s)) return;
     if (pack_floats(job, k0, depth, n0, width, group, s->panel)) return;
 #endif
     const int64_t rows = job->g.tb || job->int8 ? ASC_GEMM_RUN : ASC_BF16_K;
@@ -153,8 +153,8 @@ static void pack_panel(const asc_bf16_job *job, int64_t k0, int64_t depth, int64
             for (int64_t j = 0; j < w; j += 16) {
                 float *from = s->slab + j / ASC_GEMM_SLAB * ASC_GEMM_SLAB * d + j % ASC_GEMM_SLAB;
                 if (job->int8) whole_slab(from, d, s->col_scale + q / ASC_GEMM_RUN * job->g.width + n + j);
-                pack_slab(from, d, job->pieces,
-                          s->panel + (n + j) / 16 * group + q / 32 * job->pieces * ASC_BF16_TILE);
+                pack_slab(from, d, job->right,
+                          s->panel + (n + j) / 16 * group + q / 32 * job->right * ASC_BF16_TILE);
             }
         }
     }
@@ -205,6 +205,7 @@ typedef struct waiting {
     int64_t link;    /* int8: which one, of all and of the panel */
     int64_t panel_link;
     bool first, last;
+    bool mins; /* the product with m joins */
 } waiting;
 
 /* int8: sums of whole numbers to what they stand for; n0: first column of the panel. */
@@ -216,41 +217,67 @@ static __attribute__((noinline)) void unscale(const asc_bf16_job *job, const wai
         for (int64_t j = 0; j < w->cols; j++) w->c[r * ASC_BF16_SIDE + j] *= *by * col[j];
 }
 
+/* Adds to each 32 columns of 32 rows what m gives them. */
+static __attribute__((noinline)) void add_mins(const waiting *w, int64_t rows, int64_t n0,
+                                               const asc_bf16_scratch *s) {
+    const int64_t block = (w->n - n0) / 32;
+    const float *from = s->y_mins + block / ASC_BF16_SIDE * ASC_BF16_SIDE * ASC_BF16_SIDE + block % 32;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < ASC_BF16_SIDE; j++) w->c[r * ASC_BF16_SIDE + j] += from[r * ASC_BF16_SIDE];
+}
+
 static void settle(const asc_bf16_job *job, const waiting *w, int64_t m, int64_t rows, int64_t n0,
                    const asc_bf16_scratch *s) {
     const asc_gemm_job *g = &job->g;
     if (w->cols == 0) return;
     if (job->int8) unscale(job, w, m, rows, n0, s);
+    if (w->mins) add_mins(w, rows, n0, s);
     const bool odd = put(w->c, g->y + m * g->n + w->n, g->n, rows, w->cols, w->first, w->last);
     if (odd) repair(g, m, rows, w->n, w->cols, s->column, s->fill);
 }
 
-/* Fetches part i of n of what the next link needs of `rows` rows, which lies behind this link's tiles at a,
- * into the L2 cache. */
-static void fetch_ahead(const asc_bf16_block *b, int64_t tile, int64_t i, int64_t n) {
+/* Fetches part i of n of what the next link needs of `rows` rows, whose tiles are at `next`, into the L2
+ * cache. */
+static void fetch_ahead(const asc_bf16_block *b, const uint16_t *next, int64_t tile, int64_t i, int64_t n) {
     const int64_t lines = b->blocks * tile / 32, from = lines * i / n, to = lines * (i + 1) / n;
-    const uint16_t *next = b->a + b->blocks * tile;
     for (int64_t l = from; l < to; l++) __builtin_prefetch(next + 32 * l, 0, 2);
     next += b->a_step;
     for (int64_t l = from; b->two_rows && l < to; l++) __builtin_prefetch(next + 32 * l, 0, 2);
+}
+
+/* A strip of rows at `a` times the m of a panel. */
+static void multiply_mins(const asc_bf16_job *job, const uint16_t *a, bool two_rows, int64_t blocks,
+                          int64_t width, const asc_bf16_scratch *s) {
+    asc_bf16_block b = {.a = a, .b = s->mins, .blocks = blocks, .two_rows = two_rows, .c = s->y_mins};
+    b.a_step = job->blocks * 3 * ASC_BF16_TILE;
+    b.b_step = blocks * 3 * ASC_BF16_TILE;
+    for (int64_t n = 0; n < width; n += 2 * ASC_BF16_MIN_COLUMNS, b.b += 2 * b.b_step, b.c += 32 * 32) {
+        b.two_cols = width - n > ASC_BF16_MIN_COLUMNS;
+        OPS.block[ASC_BF16_6](&b);
+    }
 }
 
 /* Rows [m, m + rows), at most 32, times one panel. */
 static void rows_by_panel(const asc_bf16_job *job, int64_t m, int64_t rows, int64_t k0, int64_t depth,
                           int64_t n0, int64_t width, const asc_bf16_scratch *s) {
     const int64_t blocks = (depth + 31) / 32, tile = job->pieces * ASC_BF16_TILE;
+    const int64_t b_tile = job->right * ASC_BF16_TILE;
     const bool end = k0 + depth >= job->g.k;
-    asc_bf16_block b = {.a_step = job->blocks * tile, .b_step = blocks * tile, .two_rows = rows > 16};
+    const uint16_t *a = job->left + ((m - job->m0) / 16 * job->blocks + k0 / 32) * tile;
+    asc_bf16_block b = {.a_step = job->blocks * tile, .b_step = blocks * b_tile, .two_rows = rows > 16};
+    if (job->mins) multiply_mins(job, a, rows > 16, blocks, width, s);
     waiting w = {0};
     float *c = s->sums;
     for (int64_t q = 0; q < blocks; q += job->link) {
         b.blocks = blocks - q < job->link ? blocks - q : job->link;
-        b.a = job->left + ((m - job->m0) / 16 * job->blocks + k0 / 32 + q) * tile;
+        b.a = a + q * tile;
+        /* Of these rows, or the first of the next ones. */
+        const uint16_t *next = q + b.blocks < blocks ? b.a + b.blocks * tile : a + 2 * b.a_step;
         for (int64_t n = 0; n < width; n += 32) {
-            b.b = s->panel + (n / 16 * blocks + q) * tile;
+            b.b = s->panel + (n / 16 * blocks + q) * b_tile;
             b.two_cols = width - n > 16;
             b.c = c;
-            fetch_ahead(&b, tile, n / 32, (width + 31) / 32);
+            fetch_ahead(&b, next, tile, n / 32, (width + 31) / 32);
             for (int64_t r = 0; r < rows; r++) {
                 const float *y = job->g.y + (m + r) * job->g.n + n0 + n;
                 __builtin_prefetch(y, 1);
@@ -263,6 +290,7 @@ static void rows_by_panel(const asc_bf16_job *job, int64_t m, int64_t rows, int6
             w.panel_link = q / job->link;
             w.first = k0 + q == 0;
             w.last = end && q + b.blocks == blocks;
+            w.mins = job->mins && q + b.blocks == blocks;
             c = s->sums + (c == s->sums ? ASC_BF16_SIDE * ASC_BF16_SIDE : 0);
         }
     }

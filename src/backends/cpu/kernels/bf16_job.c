@@ -31,19 +31,41 @@ static bool scheme_of(const asc_call *c, asc_isa isa, int64_t k, asc_bf16_scheme
     }
 }
 
+/* Weights that one or two pieces hold exactly: their other products are 0. A block weight d q has the 11 bits
+ * of d and those of q, 3 or 4 without its factors of 2; a piece holds 8 and a sign. */
+static asc_bf16_scheme narrow_scheme(const asc_bf16_job *job) {
+    switch (job->g.t) {
+    case ASC_DTYPE_BF16:
+        return ASC_BF16_3_BY_1;
+    case ASC_DTYPE_F16:
+    case ASC_DTYPE_Q4_0:
+    case ASC_DTYPE_Q5_0:
+        return ASC_BF16_3_BY_2;
+    case ASC_DTYPE_Q4_1:
+        return job->mins ? ASC_BF16_3_BY_2 : ASC_BF16_6;
+    default:
+        return ASC_BF16_6;
+    }
+}
+
 void asc_bf16_job_init(asc_bf16_job *job, const asc_call *c, asc_isa isa) {
-    static const int64_t links[ASC_N_BF16_SCHEMES] = {12, 24, 24};
+    static const int64_t links[ASC_N_BF16_SCHEMES] = {12, 24, 24, 24, 24};
     asc_matmul_shape s;
     asc_matmul_shape_of(c, &s);
     *job = (asc_bf16_job){.g = {.m = s.m, .n = s.n, .k = s.k, .t = c->in_dtype[1], .tb = s.tb}};
     scheme_of(c, isa, s.k, &job->scheme);
     job->g.expand = asc_expand_for(job->g.t, isa);
+    if (isa == ASC_ISA_AMX && c->level == ASC_PRECISION_HIGHEST) {
+        job->mins = job->g.t == ASC_DTYPE_Q4_1 && !s.tb && s.k % 32 == 0 && s.n % 32 == 0;
+        job->scheme = narrow_scheme(job);
+    }
     job->pieces = asc_bf16_pieces(job->scheme);
+    job->right = asc_bf16_right_pieces(job->scheme);
     job->blocks = (s.k + ASC_BF16_K - 1) / ASC_BF16_K;
     job->int8 = c->level == ASC_PRECISION_INT8;
     job->link = job->int8 ? ASC_BF16_LINK8 : links[job->scheme];
     job->g.depth = asc_kmin(s.k, DEPTH);
-    const int64_t column = (asc_kmin(job->blocks, DEPTH / ASC_BF16_K) + 1) * ASC_BF16_K * job->pieces * 2;
+    const int64_t column = (asc_kmin(job->blocks, DEPTH / ASC_BF16_K) + 1) * ASC_BF16_K * job->right * 2;
     const int64_t units = PANEL_BYTES / (ASC_BF16_UNIT * column);
     job->g.width = ASC_BF16_UNIT * (units < 1 ? 1 : units);
 }
@@ -60,7 +82,17 @@ bool asc_bf16_fits(const asc_call *c, asc_isa isa) {
 /* Bytes, apart from each other by whole cache lines. */
 static size_t panel_bytes(const asc_bf16_job *j) {
     const int64_t blocks = (j->g.depth + ASC_BF16_K - 1) / ASC_BF16_K;
-    return (size_t)(j->g.width * blocks * ASC_BF16_K * j->pieces) * sizeof(uint16_t);
+    return (size_t)(j->g.width * blocks * ASC_BF16_K * j->right) * sizeof(uint16_t);
+}
+static int64_t min_groups(const asc_bf16_job *j) {
+    return j->mins ? (j->g.width + ASC_BF16_MIN_COLUMNS - 1) / ASC_BF16_MIN_COLUMNS : 0;
+}
+static size_t mins_bytes(const asc_bf16_job *j) {
+    const int64_t blocks = (j->g.depth + ASC_BF16_K - 1) / ASC_BF16_K;
+    return (size_t)(min_groups(j) * blocks * 3 * ASC_BF16_TILE) * sizeof(uint16_t);
+}
+static size_t y_mins_bytes(const asc_bf16_job *j) {
+    return (size_t)((min_groups(j) + 1) / 2 * ASC_BF16_SIDE * ASC_BF16_SIDE) * sizeof(float);
 }
 static size_t slab_bytes(const asc_bf16_job *j) {
     const int64_t slabs = (j->g.width + ASC_GEMM_SLAB - 1) / ASC_GEMM_SLAB;
@@ -78,7 +110,8 @@ static size_t col_scale_bytes(const asc_bf16_job *j) {
 enum { FILL_BYTES = ASC_GEMM_FILL_FLOATS * 4, SUM_BYTES = 2 * ASC_BF16_SIDE * ASC_BF16_SIDE * 4 };
 
 static size_t thread_bytes(const asc_bf16_job *j) {
-    return panel_bytes(j) + slab_bytes(j) + column_bytes(j) + col_scale_bytes(j) + FILL_BYTES + SUM_BYTES;
+    return panel_bytes(j) + mins_bytes(j) + y_mins_bytes(j) + slab_bytes(j) + column_bytes(j) +
+           col_scale_bytes(j) + FILL_BYTES + SUM_BYTES;
 }
 
 /* Of the rows in pieces and their scales; false when that is more than a size can be. */
@@ -116,7 +149,9 @@ asc_bf16_scratch asc_bf16_scratch_of(const asc_bf16_job *job, void *scratch, int
     const int64_t each = (int64_t)thread_bytes(job), to_part = (part - thread) * each;
     uint8_t *p = (uint8_t *)scratch + left + thread * each;
     asc_bf16_scratch s = {.panel = (uint16_t *)(void *)(p + to_part)};
-    s.slab = (float *)(void *)(p += panel_bytes(job));
+    s.mins = (uint16_t *)(void *)((p += panel_bytes(job)) + to_part);
+    s.y_mins = (float *)(void *)(p += mins_bytes(job));
+    s.slab = (float *)(void *)(p += y_mins_bytes(job));
     s.sums = (float *)(void *)(p += slab_bytes(job));
     s.fill = (float *)(void *)(p += SUM_BYTES);
     s.column = (float *)(void *)(p += FILL_BYTES);

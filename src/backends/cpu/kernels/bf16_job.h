@@ -7,9 +7,10 @@
 #include "kernel.h"
 
 enum {
-    ASC_BF16_LINK8 = 8,   /* blocks of a link of int8: 256 products of at most 127 * 127 are exact in f32 */
-    ASC_BF16_UNIT = 96,   /* columns are dealt to threads by this */
-    ASC_BF16_ROWS = 1024, /* of a that are in pieces at a time */
+    ASC_BF16_LINK8 = 8, /* blocks of a link of int8: 256 products of at most 127 * 127 are exact in f32 */
+    ASC_BF16_UNIT = 96, /* columns are dealt to threads by this */
+    ASC_BF16_MIN_COLUMNS = 512, /* 16 columns of m's */
+    ASC_BF16_ROWS = 1024,       /* of a that are in pieces at a time */
     ASC_BF16_MIN_ROWS = 9,
     ASC_BF16_HIGHEST_K = 64, /* fewer terms stay in f32 at `highest` */
     ASC_BF16_FORM8 = 8       /* left_form of int8; others: the number of pieces */
@@ -18,7 +19,9 @@ enum {
 typedef struct asc_bf16_job {
     asc_gemm_job g;
     asc_bf16_scheme scheme;
-    int pieces;
+    int pieces, right; /* of a number of a, of a weight */
+    bool mins; /* weights d q + m, [k,n]: the panel is of d q, and m, which is the same for 32 columns, is
+                  a product of its own */
     int64_t blocks; /* of 32 values of k */
     int64_t link;   /* blocks that are added up before they join the result */
     bool int8; /* numbers are rounded to -127 .. 127 times a scale, which are bf16 too: exact integer sums */
@@ -33,6 +36,8 @@ typedef struct asc_bf16_job {
 /* One thread's. */
 typedef struct asc_bf16_scratch {
     uint16_t *panel;  /* tiles of W */
+    uint16_t *mins;   /* tiles of m, three pieces: those of 512 columns are a column group of the panel's */
+    float *y_mins;    /* the product of 32 rows with m: [pair of groups][32][32] */
     float *slab;      /* part of W in f32 */
     float *fill;      /* ASC_GEMM_FILL_FLOATS */
     float *column;    /* k */
