@@ -271,13 +271,14 @@ static void rows_by_panel(const asc_bf16_job *job, int64_t m, int64_t rows, int6
     for (int64_t q = 0; q < blocks; q += job->link) {
         b.blocks = blocks - q < job->link ? blocks - q : job->link;
         b.a = a + q * tile;
-        /* Of these rows, or the first of the next ones. */
-        const uint16_t *next = q + b.blocks < blocks ? b.a + b.blocks * tile : a + 2 * b.a_step;
+        /* Of these rows, or the first of the next ones; a strip of its own has none behind it. */
+        const bool more = q + b.blocks < blocks;
+        const uint16_t *next = more ? b.a + b.blocks * tile : a + 2 * b.a_step;
         for (int64_t n = 0; n < width; n += 32) {
             b.b = s->panel + (n / 16 * blocks + q) * b_tile;
             b.two_cols = width - n > 16;
             b.c = c;
-            fetch_ahead(&b, next, tile, n / 32, (width + 31) / 32);
+            if (more || !job->by_strips) fetch_ahead(&b, next, tile, n / 32, (width + 31) / 32);
             for (int64_t r = 0; r < rows; r++) {
                 const float *y = job->g.y + (m + r) * job->g.n + n0 + n;
                 __builtin_prefetch(y, 1);
