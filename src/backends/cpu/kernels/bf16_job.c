@@ -65,7 +65,9 @@ void asc_bf16_job_init(asc_bf16_job *job, const asc_call *c, asc_isa isa) {
     job->int8 = c->level == ASC_PRECISION_INT8;
     job->link = job->int8 ? ASC_BF16_LINK8 : links[job->scheme];
     job->g.depth = asc_kmin(s.k, DEPTH);
-    const int64_t column = (asc_kmin(job->blocks, DEPTH / ASC_BF16_K) + 1) * ASC_BF16_K * job->right * 2;
+    /* Of a panel and its slab, one column. */
+    const int64_t column = (asc_kmin(job->blocks, DEPTH / ASC_BF16_K) + 1) * ASC_BF16_K * job->right * 2 +
+                           (job->right < job->pieces ? ASC_BF16_K * 4 : 0);
     const int64_t units = PANEL_BYTES / (ASC_BF16_UNIT * column);
     job->g.width = ASC_BF16_UNIT * (units < 1 ? 1 : units);
 }
