@@ -6,6 +6,8 @@
 #include "exec.h"
 #include "site_path.h"
 #include "target.h"
+#include "trie_values.h"
+#include <string.h>
 
 /* Rows a batch needs before a wider one stops paying (docs/SPEED.md, GEMM): more only makes the plan larger.
  */
@@ -124,15 +126,15 @@ asc_status asc_job_need(asc_job *j, asc_pass_kind kind, size_t len, size_t b, si
 }
 
 /* The smallest plan for one prompt over all ways to keep the blocks' inputs. */
-static asc_status least(asc_job *j, asc_pass_kind kind, size_t len, size_t *keep_every, size_t *bytes) {
-    size_t n_layers = (size_t)j->m->info.n_layers;
-    *bytes = SIZE_MAX;
+static asc_status least(asc_job *j, asc_pass_kind kind, size_t len, size_t *keep_every, asc_price *best) {
+    size_t n_layers = (size_t)j->m->info.n_layers, bytes = SIZE_MAX;
     for (size_t k = 2; k < n_layers; k++) {
         asc_price p;
         asc_status st = asc_job_need(j, kind, len, 1, k, &p);
         if (st != ASC_OK) return st;
-        if (total(&p) < *bytes) {
-            *bytes = total(&p);
+        if (total(&p) < bytes) {
+            bytes = total(&p);
+            *best = p;
             *keep_every = k;
         }
         if (k * k > 4 * n_layers) break; /* it only grows from about the root on */
@@ -151,22 +153,30 @@ static size_t even_batch(size_t want, size_t most) {
     return (want + rounds - 1) / rounds;
 }
 
-/* How many prompts fit `room` bytes in this way, when one takes `one`; their bytes. */
-static asc_status fit(asc_job *j, asc_pass_kind kind, size_t len, size_t want, size_t room, size_t one,
-                      asc_way *way, size_t *bytes) {
+static size_t grown(size_t one, size_t two, size_t more) {
+    size_t by;
+    return two > one && asc_mul_size(two - one, more, &by) ? plus(one, by) : one;
+}
+
+/* How many prompts fit `room` bytes in this way, when one takes *need; what all of them take. */
+static asc_status fit(asc_job *j, asc_pass_kind kind, size_t len, size_t want, size_t room, asc_way *way,
+                      asc_price *need) {
+    const asc_price one = *need;
     asc_price two;
     size_t most = (ENOUGH_ROWS + len - 1) / len;
     if (most > want) most = want;
     way->batch = 1;
-    *bytes = one;
     if (most < 2) return ASC_OK;
     asc_status st = asc_job_need(j, kind, len, 2, way->keep_every, &two);
     if (st != ASC_OK) return st;
-    size_t per = total(&two) > one ? total(&two) - one : 1, more = (room - one) / per;
+    size_t per = total(&two) > total(&one) ? total(&two) - total(&one) : 1, more = (room - total(&one)) / per;
     way->batch = more < most - 1 ? 1 + more : most;
     way->batch = even_batch(want, way->batch);
-    *bytes = one + (way->batch - 1) * per;
-    if (way->batch > 2) *bytes += two.program_bytes; /* that of the whole batch is still to come */
+    need->arena_bytes = grown(one.arena_bytes, two.arena_bytes, way->batch - 1);
+    need->scratch_bytes = grown(one.scratch_bytes, two.scratch_bytes, way->batch - 1);
+    need->output_bytes = grown(one.output_bytes, two.output_bytes, way->batch - 1);
+    need->code_bytes = grown(one.code_bytes, two.code_bytes, way->batch - 1);
+    if (way->batch > 2) need->code_bytes += two.program_bytes; /* that of the whole batch is still to come */
     return ASC_OK;
 }
 
@@ -184,6 +194,38 @@ void asc_job_note_peak(asc_job *j, size_t bytes) {
     if (peak > j->r->predicted_peak_bytes) j->r->predicted_peak_bytes = peak;
 }
 
+static size_t beyond(size_t have, size_t need) { return have > need ? have - need : 0; }
+
+size_t asc_job_settle(asc_job *j, const asc_price *p, size_t beside) {
+    asc_estimate *e = j->estimate;
+    const size_t limit = asc_job_limit(j), bytes = plus(total(p), beside);
+    const asc_price_idle left = e == NULL
+                                    ? asc_price_left(j->ctx)
+                                    : (asc_price_idle){.arena_bytes = e->arena, .scratch_bytes = e->scratch};
+    size_t idle = beyond(left.arena_bytes, p->arena_bytes) + beyond(left.scratch_bytes, p->scratch_bytes) +
+                  beyond(left.buffer_bytes, p->output_bytes);
+    if (idle > 0 && plus(base_of(j), plus(bytes, idle)) > limit) {
+        if (e == NULL) asc_exec_trim(j->ctx);
+        if (e != NULL) e->arena = e->scratch = 0;
+        idle = 0;
+    }
+    const size_t all = plus(base_of(j), bytes);
+    if (e == NULL && all > limit) asc_price_drop_programs(j->ctx, all - limit);
+    return plus(bytes, idle);
+}
+
+bool asc_job_drop_programs(asc_job *j) {
+    enum { SPARE = 64 << 10 };
+    const size_t before = asc_memory(j->ctx).live_bytes[ASC_MEM_PROGRAM];
+    if (j->req->memory_bytes == 0) return false;
+    asc_price_drop_programs(j->ctx, before);
+    const size_t gone = before - asc_memory(j->ctx).live_bytes[ASC_MEM_PROGRAM];
+    if (j->estimate != NULL) /* those of measurements are among them */
+        j->estimate->probes = beyond(j->estimate->probes, gone),
+        j->estimate->held = beyond(j->estimate->held, gone);
+    return gone > SPARE;
+}
+
 size_t asc_job_room(const asc_job *j) {
     size_t base = base_of(j), limit = asc_job_limit(j);
     return limit > base ? limit - base : 0;
@@ -196,34 +238,45 @@ asc_status asc_job_too_small(asc_job *j, size_t len, size_t least_bytes) {
     return asc_hint(j->ctx, "raise --memory to at least %zuM", (bytes >> 20) + 1);
 }
 
-/* The way for one prompt that fits, the plainest first; or, when none does, what the smallest takes. */
-static asc_status choose(asc_job *j, asc_pass_kind kind, size_t len, size_t *keep_every, size_t *bytes) {
-    asc_price p;
-    size_t smallest;
+/* The way for one prompt that fits, the plainest first; or, when none does, the smallest. */
+static asc_status choose(asc_job *j, asc_pass_kind kind, size_t len, size_t *keep_every, asc_price *need) {
+    asc_price p, smallest;
+    size_t every = 1;
     *keep_every = 0;
-    asc_status st = asc_job_need(j, kind, len, 1, 0, &p);
-    if (st != ASC_OK) return st;
-    *bytes = smallest = total(&p);
-    if (*bytes <= asc_job_room(j) || !asc_pass_is_backward(kind) || looks_inside(kind) ||
+    asc_status st = asc_job_need(j, kind, len, 1, 0, need);
+    if (st != ASC_OK || total(need) <= asc_job_room(j) || !asc_pass_is_backward(kind) || looks_inside(kind) ||
         j->encoder != NULL || j->neuron.on)
-        return ASC_OK;
+        return st;
+    smallest = *need;
     st = asc_job_need(j, kind, len, 1, 1, &p);
-    if (st != ASC_OK) return st;
-    *keep_every = 1;
-    *bytes = total(&p);
-    if (*bytes < smallest) smallest = *bytes;
-    if (*bytes <= asc_job_room(j)) return ASC_OK;
-    st = least(j, kind, len, keep_every, bytes);
-    if (*bytes > smallest) *bytes = smallest;
+    if (st == ASC_OK && total(&p) > asc_job_room(j)) {
+        if (total(&p) < total(&smallest)) smallest = p;
+        st = least(j, kind, len, &every, &p);
+    }
+    *keep_every = every;
+    *need = total(&p) < total(&smallest) || total(&p) <= asc_job_room(j) ? p : smallest;
     return st;
+}
+
+size_t asc_job_records(const asc_job *j) {
+    enum { EVALUATIONS = 2000 }; /* without --max-evaluations */
+    const asc_result *r = j->r;
+    size_t n = j->req->max_evaluations > 0 ? j->req->max_evaluations : EVALUATIONS, bytes;
+    if (r->rule == NULL || strcmp(r->rule, "adaptive") != 0) return 0;
+    return asc_mul_size(n, r->n_prompt, &n) && asc_mul_size(n, sizeof(double), &bytes) ? bytes : SIZE_MAX;
 }
 
 /* The least bound is that of the method's gradients, when this is a forward pass before them. */
 static asc_status refuse(asc_job *j, asc_pass_kind kind, size_t len, size_t bytes) {
     static const size_t PROGRAMS = (size_t)1 << 20; /* those that will have been run by then */
     size_t unused, more = 0;
+    asc_price p;
     if (j->method->by_gradient && !asc_pass_is_backward(kind)) {
-        asc_status st = choose(j, ASC_PASS_PATH, len, &unused, &more);
+        asc_status st = choose(j, ASC_PASS_PATH, len, &unused, &p);
+        if (st != ASC_OK) return st;
+        more = plus(plus(total(&p), 2 * p.program_bytes), plus(PROGRAMS, asc_job_records(j)));
+    } else if (!j->method->by_gradient && j->encoder == NULL) { /* tries of perturbed prompts */
+        asc_status st = asc_trie_least(j, len, &more);
         if (st != ASC_OK) return st;
         more = plus(more, PROGRAMS);
     }
@@ -231,14 +284,20 @@ static asc_status refuse(asc_job *j, asc_pass_kind kind, size_t len, size_t byte
 }
 
 asc_status asc_job_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t want, asc_way *out) {
-    size_t one, bytes = 0;
+    asc_price need;
     *out = (asc_way){.batch = 1};
-    asc_status st = choose(j, kind, len, &out->keep_every, &one);
+    asc_status st = choose(j, kind, len, &out->keep_every, &need);
+    if (st != ASC_OK) return st;
+    if (total(&need) > asc_job_room(j) && asc_job_drop_programs(j))
+        st = choose(j, kind, len, &out->keep_every, &need);
     if (st != ASC_OK) return st;
     size_t room = asc_job_room(j);
-    if (one > room) return refuse(j, kind, len, one);
-    st = fit(j, kind, len, want, room, one, out, &bytes);
+    if (total(&need) > room) return refuse(j, kind, len, total(&need));
+    const size_t program = need.program_bytes;
+    st = fit(j, kind, len, want, room, out, &need);
     if (st != ASC_OK) return st;
+    if (want % out->batch > 0) need.code_bytes = plus(need.code_bytes, program); /* of the last ones */
+    const size_t bytes = asc_job_settle(j, &need, 0);
     if (j->estimate == NULL) asc_job_note_peak(j, bytes); /* else noted when it is counted */
     if (out->batch > j->r->prompts_per_pass) j->r->prompts_per_pass = out->batch;
     if (asc_pass_is_backward(kind)) j->r->keep_every = out->keep_every;

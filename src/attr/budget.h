@@ -38,6 +38,14 @@ ASC_MUST_USE asc_status asc_job_need(asc_job *j, asc_pass_kind kind, size_t len,
                                      asc_price *out);
 /* Notes what a program needs in the result's predicted peak. */
 void asc_job_note_peak(asc_job *j, size_t bytes);
+/* What the adaptive rule keeps of all points it may evaluate: gradients by token. 0 for other rules. */
+size_t asc_job_records(const asc_job *j);
+/* Drops the programs of earlier passes where a bound was given; false when there were none to speak of. What
+ * is planned again afterwards has more room. */
+bool asc_job_drop_programs(asc_job *j);
+/* Before passes that need p and `beside` bytes more: what earlier passes left goes as far as there would not
+ * be room, blocks first, then programs. Returns the bytes of the passes and of what stays. */
+size_t asc_job_settle(asc_job *j, const asc_price *p, size_t beside);
 /* The best way to run `want` prompts of `len` tokens; notes the predicted peak in the result.
  * RESOURCE_EXHAUSTED naming the least bound that would do. */
 ASC_MUST_USE asc_status asc_job_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t want, asc_way *out);

@@ -30,14 +30,14 @@ static asc_status touch_cost(asc_job *j, double *out) {
 
 void asc_estimate_work(asc_job *j, const asc_price *p, double seconds, double flops, double bytes) {
     asc_estimate *e = j->estimate;
-    size_t need = p->arena_bytes + p->output_bytes + p->scratch_bytes;
-    asc_job_note_peak(j, need);
+    const size_t need = p->arena_bytes + p->output_bytes + p->scratch_bytes;
+    if (p->arena_bytes > e->arena) e->arena = p->arena_bytes;
+    if (p->scratch_bytes > e->scratch) e->scratch = p->scratch_bytes;
+    asc_job_note_peak(j, e->arena + e->scratch + p->output_bytes); /* blocks stay as large as they were */
     e->flops += flops;
     e->bytes += bytes;
     e->seconds += seconds;
     if (need > e->fresh) e->fresh = need;
-    if (p->arena_bytes > e->arena) e->arena = p->arena_bytes;
-    if (p->scratch_bytes > e->scratch) e->scratch = p->scratch_bytes;
 }
 
 static void count(asc_job *j, const asc_price *p, double times, double rate) {

@@ -1,6 +1,7 @@
 /* integrated_gradients.c - the gradient integrated along the straight path from a baseline to the prompt.
  * Fixed rules are Captum's; the default rule refines itself until the result is under its tolerance
  * (adaptive.h). */
+#include "estimate.h"
 #include "adaptive.h"
 #include "budget.h"
 #include "method.h"
@@ -123,6 +124,7 @@ static asc_status adaptive(asc_job *j) {
                               .batch = way.batch};
     if (j->estimate != NULL) { /* at most so many; how many tells only the run */
         double unused;
+        j->estimate->held += asc_job_records(j);
         return along(j, NULL, o.max_evaluations, NULL, &unused);
     }
     st = asc_adaptive_integrate(ctx, integrand, j, r->n_prompt, &o, r->scores, r->score_errors, &a);

@@ -66,7 +66,7 @@ asc_status asc_job_prefix_begin(asc_job *j, const int32_t *ids, size_t n, size_t
     st = asc_price_of(ctx, all, 2 * layers, &p);
     (void)asc_price_prepares(ctx, prepares);
     if (st != ASC_OK) goto done;
-    asc_job_note_peak(j, p.arena_bytes + p.output_bytes + p.scratch_bytes);
+    asc_job_note_peak(j, asc_job_settle(j, &p, 0));
     if (j->estimate != NULL) {
         ASC_TRY(stand_in(j, layers));
         ASC_TRY(asc_estimate_program(j, &p, n));

@@ -5,11 +5,12 @@
 #include "neuron.h"
 #include "profile.h"
 #include "rehearse.h"
+#include "target.h"
 #include <math.h>
 
 /* Tokens of a pass: fewer make less of the weights, which are expanded once a pass; more only make the
  * activations larger (docs/SPEED.md). */
-enum { ENOUGH_TOKENS = 512, FEWEST_TOKENS = 16, STEP = 16 };
+enum { ENOUGH_TOKENS = 512, FEWEST_TOKENS = 16, STEP = 16, PROGRAMS = 1 << 20 };
 
 static size_t plus(size_t a, size_t b) {
     size_t sum;
@@ -67,11 +68,25 @@ static asc_status look(asc_job *j, const asc_trie *t, size_t most, bool store, a
     return st == ASC_OK ? price(j, plan) : st;
 }
 
+asc_status asc_trie_least(asc_job *j, size_t len, size_t *bytes) {
+    enum { SHAPES = 4 }; /* with answers, without, the last one, and a shorter tail */
+    asc_answer answers[2];
+    (void)asc_job_answers(j, answers);
+    const size_t all = len + answers[0].n, n = all < FEWEST_TOKENS ? all : FEWEST_TOKENS;
+    asc_trie_plan plan = {.most = n, .store = true, .whole = all};
+    plan.look = (asc_trie_survey){.n = n, .tail = n, .n_layers = 1, .past = all, .shapes = SHAPES};
+    asc_status st = price(j, &plan);
+    *bytes = bytes_of(&plan);
+    return st;
+}
+
 /* Passes as large as memory allows; equal ones, so that they are one program. Where keys and values of a
  * sequence do not fit, passes of whole sequences that share only among themselves. */
 static asc_status choose(asc_job *j, const asc_trie *t, asc_trie_plan *plan) {
-    const size_t room = asc_job_room(j);
+    const size_t limit = asc_job_limit(j);
     size_t least = SIZE_MAX;
+    if (asc_memory(j->ctx).live_bytes[ASC_MEM_PROGRAM] > limit / 8) (void)asc_job_drop_programs(j);
+    const size_t room = asc_job_room(j);
     asc_status st = ASC_OK;
     for (size_t most = j->most_tokens > 0 ? j->most_tokens : ENOUGH_TOKENS; most >= FEWEST_TOKENS;
          most /= 2) {
@@ -83,7 +98,11 @@ static asc_status choose(asc_job *j, const asc_trie *t, asc_trie_plan *plan) {
     }
     ASC_TRY(look(j, t, t->longest, false, plan));
     if (bytes_of(plan) <= room) return ASC_OK;
-    return asc_job_too_small(j, t->longest, bytes_of(plan) < least ? bytes_of(plan) : least);
+    if (bytes_of(plan) < least) least = bytes_of(plan);
+    size_t later; /* of other prompts, which may be more of them */
+    ASC_TRY(asc_trie_least(j, t->longest, &later));
+    later = plus(later, PROGRAMS);
+    return asc_job_too_small(j, t->longest, least > later ? least : later);
 done:
     return st;
 }
@@ -169,7 +188,8 @@ asc_status asc_trie_values(asc_job *j, asc_trie_row *rows, size_t n, size_t whol
     asc_status st;
     ASC_TRY(asc_trie_init(&t, j->ctx, rows, n));
     ASC_TRY(choose(j, &t, &plan));
-    asc_job_note_peak(j, bytes_of(&plan));
+    const size_t beside = plan.store_bytes + (plan.look.shapes - 1) * plan.need.program_bytes;
+    asc_job_note_peak(j, asc_job_settle(j, &plan.need, beside));
     if (plan.look.ended > j->r->prompts_per_pass) j->r->prompts_per_pass = plan.look.ended;
     if (j->estimate != NULL) {
         ASC_TRY(asc_trie_estimate(j, &t, &plan));

@@ -85,3 +85,17 @@ size_t asc_price_base(const asc_ctx *ctx) {
     size_t idle = rt->cached_bytes + rt->arena_bytes + rt->scratch_bytes, live = ctx->mem.live_total;
     return live > idle ? live - idle : 0;
 }
+
+asc_price_idle asc_price_left(const asc_ctx *ctx) {
+    const asc_runtime *rt = asc_runtime_of(ctx);
+    return (asc_price_idle){
+        .arena_bytes = rt->arena_bytes, .scratch_bytes = rt->scratch_bytes, .buffer_bytes = rt->cached_bytes};
+}
+
+void asc_price_drop_programs(asc_ctx *ctx, size_t bytes) {
+    asc_cache *c = &asc_runtime_of(ctx)->cache;
+    const size_t most = c->max_bytes;
+    c->max_bytes = c->bytes > bytes ? c->bytes - bytes : 0;
+    asc_cache_shrink(ctx, c->newest);
+    c->max_bytes = most;
+}

@@ -26,6 +26,13 @@ asc_tensor *asc_price_leaf(asc_ctx *ctx, asc_dtype dtype, asc_shape shape);
 ASC_MUST_USE asc_status asc_price_of(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_price *out);
 /* What a buffer for a tensor of this type and shape takes from the allocator. */
 size_t asc_price_buffer(const asc_ctx *ctx, asc_dtype dtype, const asc_shape *shape);
+/* What earlier cuts left for the next ones: of each, the next cut uses as much as it needs. */
+typedef struct asc_price_idle {
+    size_t arena_bytes, scratch_bytes, buffer_bytes;
+} asc_price_idle;
+asc_price_idle asc_price_left(const asc_ctx *ctx);
+/* Drops about so many bytes of programs, those used longest ago first; the newest stays. */
+void asc_price_drop_programs(asc_ctx *ctx, size_t bytes);
 /* What is live now apart from blocks and buffers that the next cut uses again. */
 size_t asc_price_base(const asc_ctx *ctx);
 

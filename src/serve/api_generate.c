@@ -201,11 +201,10 @@ bool api_answer_price(api_answer *a, const server *s, serve_bench *b, size_t ask
     /* Orders of magnitude of a core or two, and what the first run of a program takes; what such jobs took
      * corrects them (serve_queue.c). */
     const double flops = 2.0 * (double)m.n_params * (double)a->n, read = (double)m.file_bytes;
-    const size_t rows = a->n + a->o.max_tokens + 64; /* one answer's after the other take the same room */
     out->tokens = a->n + a->n_choices * a->o.max_tokens;
     out->seconds = 0.05 + flops / 5e10 + (0.001 + read / 1e10) * (double)(a->n_choices * a->o.max_tokens);
-    out->bytes = (size_t)(2 * m.n_layers * m.n_kv_heads * m.head_dim) * sizeof(float) * rows +
-                 (size_t)(m.d_model * 16 + m.d_ff * 4) * sizeof(float) * a->n + (size_t)m.n_vocab * 64;
+    out->bytes =
+        asc_generate_bytes(asc_subject_model(b->subject), a->n, a->o.max_tokens); /* one after another */
     return a->question == NULL || price_attribution(a, b, out, fault);
 }
 
