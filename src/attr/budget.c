@@ -280,6 +280,8 @@ static asc_status refuse(asc_job *j, asc_pass_kind kind, size_t len, size_t byte
         if (st != ASC_OK) return st;
         more = plus(more, PROGRAMS);
     }
+    const size_t records = asc_job_records(j);
+    if (records > 0 && asc_pass_is_backward(kind)) bytes = plus(bytes, plus(PROGRAMS, records));
     return asc_job_too_small(j, len, bytes > more ? bytes : more);
 }
 
