@@ -220,9 +220,9 @@ typedef struct asc_generate_options {
     bool keep_prompt;
 } asc_generate_options;
 
-/* Bytes that asc_generate allocates at most for a prompt of n tokens and max_tokens behind it, beside the model:
- * its store of keys and values, which is there twice while it grows, the run over the prompt, logits, programs.
- * From sizes alone: nothing is run. 0: m is no decoder; SIZE_MAX: more than can be counted. */
+/* Bytes that asc_generate allocates at most for a prompt of n tokens and max_tokens behind it, beside the
+ * model: its store of keys and values, which is there twice while it grows, the run over the prompt, logits,
+ * programs. From sizes alone: nothing is run. 0: m is no decoder; SIZE_MAX: more than can be counted. */
 ASC_API size_t asc_generate_bytes(const asc_model *m, size_t n, size_t max_tokens);
 
 /* Continues ids. out_ids holds opts->max_tokens entries, *out_n is how many were written (an end token and

@@ -263,7 +263,8 @@ size_t asc_job_records(const asc_job *j) {
     const asc_result *r = j->r;
     size_t n = j->req->max_evaluations > 0 ? j->req->max_evaluations : EVALUATIONS, bytes;
     if (r->rule == NULL || strcmp(r->rule, "adaptive") != 0) return 0;
-    return asc_mul_size(n, r->n_prompt, &n) && asc_mul_size(n, sizeof(double), &bytes) ? bytes : SIZE_MAX;
+    if (!asc_mul_size(n, r->n_prompt, &n) || !asc_mul_size(n, sizeof(double), &bytes)) return SIZE_MAX;
+    return plus(bytes, bytes / 2); /* asc_grow's spare half */
 }
 
 /* The least bound is that of the method's gradients, when this is a forward pass before them. */
