@@ -8,7 +8,7 @@ with input_ids, token_type_ids, and
   words: target_ids (one for each mask token), logits [masks][vocabulary], logprob (the sum over the masks),
   span:  answer (first and last token), start_logits, end_logits, logprob (the sum of both);
 and of that log-probability the gradient by word embedding: its 2-norm, its product with the embedding; and what is lost with
-each token replaced by token 0.
+each token replaced by token 0; for spans, with each token hidden by the attention mask.
 """
 import json
 import os
@@ -56,12 +56,15 @@ def more_models():
         **COMMON, relative_attention=True, position_buckets=6, share_att_key=True, pos_att_type=["p2c", "c2p"])
 
 
-def run(model, case, x=None, ids=None):
+def run(model, case, x=None, ids=None, hidden=None):
     """The log-probability that is explained, and what it is made of."""
     types = case.get("token_type_ids")
     more = {"token_type_ids": torch.tensor([types])} if types else {}
     given = {"inputs_embeds": x[None]} if x is not None else {"input_ids": torch.tensor([ids or case["input_ids"]])}
-    o = model(**given, attention_mask=torch.ones(1, len(case["input_ids"]), dtype=torch.long), **more)
+    mask = torch.ones(1, len(case["input_ids"]), dtype=torch.long)
+    if hidden is not None:
+        mask[0, hidden] = 0
+    o = model(**given, attention_mask=mask, **more)
     if "target_ids" in case:
         at = [i for i, t in enumerate(case["input_ids"]) if t == MASK]
         z = o.logits[0, at]
@@ -105,6 +108,9 @@ def main():
                 ids[i] = 0
                 lost.append(y.item() - run(model, case, ids=ids)[0].item() if case["input_ids"][i] != MASK else 0.0)
             case["lost_with_token_0"] = lost
+            if name.endswith("span"):
+                case["lost_hidden"] = [y.item() - run(model, case, hidden=i)[0].item()
+                                       for i in range(len(case["input_ids"]))]
         with open(os.path.join(folder, "case.json"), "w", encoding="utf-8") as f:
             json.dump({"cases": cases}, f)
             f.write("\n")

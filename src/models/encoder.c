@@ -17,6 +17,10 @@ static asc_tensor *rows_of(asc_ctx *ctx, asc_tensor *table, int64_t first, int64
     return asc_reshape(ctx, rows, ASC_SHAPE(1, t, -1));
 }
 
+/* DeBERTa: a token that is not seen starts with zeros and looks at all tokens alike. Its own logits, which an
+ * answer's places are weighed against, are of that. */
+static bool hides_queries(const asc_encoder *e) { return e->cfg.family->deberta; }
+
 asc_tensor *asc_encoder_entry(asc_encoder *e, const asc_encoder_run *run) {
     asc_ctx *ctx = e->ctx;
     const asc_encoder_config *c = &e->cfg;
@@ -32,6 +36,8 @@ asc_tensor *asc_encoder_entry(asc_encoder *e, const asc_encoder_run *run) {
     }
     if (e->positions != NULL) x = asc_add(ctx, x, rows_of(ctx, e->positions, c->first_position, t));
     x = norm(e, x, &e->embed_norm);
+    if (hides_queries(e) && run->seen != NULL)
+        x = asc_mul(ctx, x, asc_reshape(ctx, run->seen, ASC_SHAPE(run->seen->shape.dims[0], t, 1)));
     if (e->project.w != NULL) x = asc_project(ctx, x, &e->project);
     asc_set_label(ctx, label);
     return x;
@@ -87,6 +93,8 @@ static asc_tensor *score_bias(asc_encoder *e, int64_t t, int64_t window, asc_ten
     asc_tensor *hide = NULL, *bias = e->cfg.n_buckets > 0 ? relative_bias(e, t) : NULL;
     if (seen != NULL) {
         hide = asc_reshape(ctx, seen, ASC_SHAPE(seen->shape.dims[0], 1, 1, t));
+        if (hides_queries(e))
+            hide = asc_mul(ctx, hide, asc_reshape(ctx, seen, ASC_SHAPE(seen->shape.dims[0], 1, t, 1)));
         if (narrow) hide = asc_mul(ctx, hide, by_distance(ctx, t, window, 1.0f, 0.0f));
         hide = asc_scale(ctx, asc_shift(ctx, hide, -1.0), 1e30);
     } else if (narrow) {

@@ -114,6 +114,10 @@ done:
     return st;
 }
 
+static const char *default_act(const asc_encoder_family *f) {
+    return f->default_act != NULL ? f->default_act : "gelu";
+}
+
 static asc_status sizes(const reader *r) {
     asc_encoder_config *c = r->c;
     const asc_hf_keys *k = &r->k;
@@ -128,7 +132,7 @@ static asc_status sizes(const reader *r) {
     ASC_TRY(asc_hf_count(k, positions, 0, MOST_SIZE, &c->n_positions));
     c->eps = f->default_eps;
     if (f->eps != NULL) ASC_TRY(positive(k, f->eps, f->default_eps, &c->eps));
-    if (f->act != NULL) ASC_TRY(asc_hf_read_act(k, f->act, "gelu", &c->act));
+    if (f->act != NULL) ASC_TRY(asc_hf_read_act(k, f->act, default_act(f), &c->act));
     if (c->d_model % c->n_heads != 0) return asc_hf_invalid(k, f->heads, "a divisor of the model's width");
     c->head_dim = c->d_model / c->n_heads;
     c->embed_width = c->d_model;
@@ -203,7 +207,7 @@ static asc_status nameless_head(const reader *r) {
     if (c->head == ASC_HEAD_SPAN) c->has_head_dense = f->names->token_dense != NULL;
     if (c->head == ASC_HEAD_WORDS) c->has_head_dense = true;
     c->head_act = ASC_MLP_GELU;
-    return f->words_act != NULL ? asc_hf_read_act(&r->k, f->words_act, "gelu", &c->head_act) : ASC_OK;
+    return f->words_act != NULL ? asc_hf_read_act(&r->k, f->words_act, default_act(f), &c->head_act) : ASC_OK;
 }
 
 static asc_status head(const reader *r) {

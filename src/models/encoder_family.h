@@ -32,8 +32,9 @@ typedef struct asc_encoder_family {
     const char *width, *layers, *heads, *ff, *act, *eps; /* act NULL: encoder_nomic.c knows */
     const char *positions;                               /* NULL = max_position_embeddings */
     double default_eps;
-    bool behind_pad; /* positions begin behind that of the padding token (RoBERTa) */
-    bool fixed_pad;  /* ... which is 1 for positions, whatever the config says (MPNet) */
+    const char *default_act; /* of `act` and `words_act`; NULL = gelu */
+    bool behind_pad;         /* positions begin behind that of the padding token (RoBERTa) */
+    bool fixed_pad;          /* ... which is 1 for positions, whatever the config says (MPNet) */
     bool rotary;  /* Nomic BERT: rotary positions instead of a table, gated, biases in norms and heads only */
     bool grouped; /* ALBERT: layers share weights in groups, and `project` is always there */
     bool deberta; /* places in attention's scores (encoder_deberta.c) */

@@ -66,7 +66,7 @@ static asc_status new_keys(const asc_hf_keys *k, asc_encoder_config *c, double *
     ASC_TRY(asc_hf_word(&rope, "rope_type", "default", &kind));
     if (!asc_view_eqs(kind, "default")) return unsupported(&rope, "rope_type");
     ASC_TRY(asc_hf_number(&rope, "rope_theta", 1000.0, 1e-30, 1e12, theta));
-    ASC_TRY(asc_hf_read_act(k, c->family->act, "silu", &c->act));
+    ASC_TRY(asc_hf_read_act(k, c->family->act, c->family->default_act, &c->act));
 done:
     return st;
 }

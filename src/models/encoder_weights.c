@@ -224,6 +224,10 @@ static bool has_no_effect(const binder *b, asc_view name) {
     if (in_base) base = asc_view_make(name.ptr + n, name.len - n);
     if (asc_view_eqs(base, "embeddings.position_ids") || asc_view_starts(base, asc_view_of("pooler.")))
         return true;
+    if (b->e->cfg.family->deberta && !b->e->cfg.deberta.on &&
+        (asc_view_starts(base, asc_view_of("encoder.rel_embeddings.")) ||
+         asc_view_starts(base, asc_view_of("encoder.LayerNorm."))))
+        return true; /* distances, which no score looks at */
     if (b->e->cfg.head == ASC_HEAD_WORDS && asc_view_starts(name, asc_view_of("cls.seq_relationship.")))
         return true;
     return b->e->cfg.head == ASC_HEAD_NONE &&

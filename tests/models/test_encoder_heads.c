@@ -56,7 +56,7 @@ static void explain_case(asc_ctx *ctx, asc_model *m, const asc_json *c, const ch
         q.target = asc_view_of("old w12");
     }
     if (ablation) {
-        q.baseline = ASC_BASELINE_TOKEN;
+        q.baseline = strcmp(key, "lost_hidden") == 0 ? ASC_BASELINE_MASK : ASC_BASELINE_TOKEN;
         q.baseline_token = 0;
     }
     if (asc_explain(m, &q, &r) != ASC_OK) fail_msg("%s, %s: %s", name, method, asc_error_message(ctx));
@@ -75,7 +75,8 @@ static void test_numbers(void **state) {
     asc_ctx *ctx = *state;
     static const char *const methods[][2] = {{"saliency", "saliency_l2"},
                                              {"input-x-gradient", "input_x_gradient"},
-                                             {"feature-ablation", "lost_with_token_0"}};
+                                             {"feature-ablation", "lost_with_token_0"},
+                                             {"feature-ablation", "lost_hidden"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         asc_json *root = case_of(ctx, names[i]);
         asc_model *m = open_head(ctx, names[i]);
@@ -101,7 +102,9 @@ static void test_numbers(void **state) {
                                       NAN),
                          TOLERANCE, names[i], "logit", t);
             }
-            for (size_t w = 0; w < 3; w++) explain_case(ctx, m, c, names[i], methods[w][0], methods[w][1]);
+            for (size_t w = 0; w < 4; w++)
+                if (asc_json_get(c, methods[w][1]) != NULL)
+                    explain_case(ctx, m, c, names[i], methods[w][0], methods[w][1]);
         }
         asc_json_free(root);
         asc_model_close(m);
