@@ -290,6 +290,8 @@ ASC_API const asc_method_info *asc_method_at(size_t i); /* NULL when i is past t
 /* Number of a method for asc_method_at, -1 = unknown. Case, hyphens and underscores do not count, so that
  * Captum's spellings fit: "GradCam", "deep_lift", "IntegratedGradients". */
 ASC_API int asc_method_find(const char *name);
+/* Whether `word` is an option of its list: "site", "baselines" (nets) and "baseline" (prompts), ... */
+ASC_API bool asc_method_reads(const asc_method_info *m, const char *word);
 
 typedef struct asc_method_traits {
     bool prompts, nets;  /* works on language models' prompts; on nets */

@@ -73,17 +73,17 @@ static asc_status options_json(asc_job *j) {
             asc_jsonw_num(&w, q->max_seconds);
         }
     }
-    if (asc_job_reads(j->method, "samples")) {
+    if (asc_method_reads(&j->method->info, "samples")) {
         asc_jsonw_key(&w, "samples");
         asc_jsonw_int(&w, (int64_t)q->samples);
         asc_jsonw_key(&w, "tolerance");
         asc_jsonw_num(&w, q->tolerance);
     }
-    if (asc_job_reads(j->method, "alpha")) {
+    if (asc_method_reads(&j->method->info, "alpha")) {
         asc_jsonw_key(&w, "alpha");
         asc_jsonw_num(&w, q->alpha > 0.0 ? q->alpha : 0.01);
     }
-    if (asc_job_reads(j->method, "refine")) {
+    if (asc_method_reads(&j->method->info, "refine")) {
         asc_jsonw_key(&w, "refine");
         asc_jsonw_num(&w, q->refine > 0.0 ? q->refine : 0.1);
     }

@@ -149,8 +149,6 @@ asc_view asc_job_piece(const asc_job *j, int32_t id);
 asc_status asc_job_warn(asc_job *j, const char *fmt, ...) ASC_PRINTF(2, 3);
 /* options.c: refuses values that mean nothing; warns of options that the method does not read. */
 ASC_MUST_USE asc_status asc_job_options(asc_job *j);
-/* Whether `word` is in the method's own list of options. */
-bool asc_job_reads(const asc_method *me, const char *word);
 /* prompt.c */
 ASC_MUST_USE asc_status asc_job_prompt(asc_job *j);
 ASC_MUST_USE asc_status asc_job_targets(asc_job *j);

@@ -38,6 +38,16 @@ int asc_method_find(const char *name) {
     return -1;
 }
 
+bool asc_method_reads(const asc_method_info *m, const char *word) {
+    const size_t n = strlen(word);
+    for (const char *p = strstr(m->options, word); p != NULL; p = strstr(p + 1, word)) {
+        const bool begins = p == m->options || p[-1] == ' ',
+                   ends = p[n] == '\0' || strchr(",; ", p[n]) != NULL;
+        if (begins && ends) return true;
+    }
+    return false;
+}
+
 asc_method_traits asc_method_traits_at(size_t i) {
     if (i >= asc_n_methods) return (asc_method_traits){0};
     const asc_method *m = asc_methods[i];

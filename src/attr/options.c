@@ -9,17 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Is `word` in the method's own list of options ("features, norm, site")? */
-bool asc_job_reads(const asc_method *me, const char *word) {
-    size_t n = strlen(word);
-    const char *list = me->info.options;
-    for (const char *p = strstr(list, word); p != NULL; p = strstr(p + 1, word)) {
-        bool begins = p == list || p[-1] == ' ', ends = p[n] == '\0' || strchr(",; ", p[n]) != NULL;
-        if (begins && ends) return true;
-    }
-    return false;
-}
-
 /* Far beyond what anyone waits for; products with features stay below 64 bits. */
 static const size_t MOST_SAMPLES = 1000000000;
 
@@ -64,7 +53,7 @@ static asc_status check_values(asc_job *j, asc_rule rule) {
 /* The rule in force and its steps, into the result: "" and 0 where the method has none. */
 static asc_status set_rule(asc_job *j, asc_rule rule) {
     enum { DEFAULT_STEPS = 50 };
-    bool read = asc_job_reads(j->method, "rule");
+    bool read = asc_method_reads(&j->method->info, "rule");
     j->r->rule = asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_of(read ? asc_rule_name(rule) : ""));
     if (j->r->rule == NULL) return ASC_RESOURCE_EXHAUSTED;
     if (read && rule != ASC_RULE_ADAPTIVE) j->r->steps = j->req->steps > 0 ? j->req->steps : DEFAULT_STEPS;
@@ -90,11 +79,11 @@ static asc_status explain_logit(asc_job *j) {
 static asc_status refuse_other_prompt(asc_job *j) {
     char list[256] = "";
     if ((j->req->corrupted.ptr == NULL && j->req->corrupted_ids == NULL) ||
-        asc_job_reads(j->method, "corrupted"))
+        asc_method_reads(&j->method->info, "corrupted"))
         return ASC_OK;
     for (size_t i = 0; i < asc_n_methods; i++) {
         const size_t n = strlen(list);
-        if (asc_job_reads(asc_methods[i], "corrupted"))
+        if (asc_method_reads(&asc_methods[i]->info, "corrupted"))
             snprintf(list + n, sizeof list - n, "%s%s", n > 0 ? ", " : "", asc_methods[i]->info.name);
     }
     ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "%s compares with no other prompt: corrupted has no use",
@@ -137,19 +126,19 @@ asc_status asc_job_options(asc_job *j) {
                    {"max-evaluations", q->max_evaluations > 0, adaptive},
                    {"max-seconds", q->max_seconds > 0.0, adaptive},
                    {"output", q->output != ASC_OUTPUT_LOGPROB && q->output != ASC_OUTPUT_SIMILARITY, true},
-                   {"label", q->label.ptr != NULL && !asc_job_reads(j->method, "output"), true},
+                   {"label", q->label.ptr != NULL && !asc_method_reads(&j->method->info, "output"), true},
                    {"stdevs", q->stdev > 0.0, true},
                    {"layers", q->layers != NULL && q->layers[0] != '\0', true}};
     ASC_TRY(refuse_other_prompt(j));
     ASC_TRY(check_sampling(j));
     ASC_TRY(check_values(j, (asc_rule)rule));
     ASC_TRY(asc_inner_parse(j->ctx, q->layers, &j->inner));
-    if (!asc_job_reads(j->method, "layers")) j->inner = 0;
+    if (!asc_method_reads(&j->method->info, "layers")) j->inner = 0;
     ASC_TRY(explain_logit(j));
     ASC_TRY(set_rule(j, (asc_rule)rule));
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (!options[i].given) continue;
-        if (!asc_job_reads(j->method, options[i].name)) {
+        if (!asc_method_reads(&j->method->info, options[i].name)) {
             ASC_TRY(asc_job_warn(j, "%s has no effect: %s does not read it", options[i].name,
                                  j->method->info.name));
         } else if (!options[i].read_by_rule) {

@@ -78,7 +78,7 @@ static asc_status find_site(asc_job *j) {
         return asc_hint(j->ctx, "as blocks.0.mlp.act or blocks.0.out (ascribe inspect lists them)");
     }
     if (!given) return ASC_OK;
-    if (!asc_job_reads(j->method, "site")) {
+    if (!asc_method_reads(&j->method->info, "site")) {
         ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED, "%s cannot attribute to a site", j->method->info.name);
         return asc_hint(j->ctx, "saliency, input-x-gradient, integrated-gradients and conductance can");
     }

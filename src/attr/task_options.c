@@ -61,7 +61,7 @@ asc_status asc_task_check_stdevs(const asc_task *t) {
 static asc_status note_unread(asc_task *t) {
     const asc_attr_request *q = t->req;
     int inner = q->base != NULL ? asc_method_find(q->base) : -1;
-    const char *reads = t->method->info.options, *more = inner >= 0 ? asc_methods[inner]->info.options : "";
+    const asc_method_info *me = &t->method->info, *base = inner >= 0 ? &asc_methods[inner]->info : NULL;
     const struct {
         bool set;
         const char *word;
@@ -85,11 +85,10 @@ static asc_status note_unread(asc_task *t) {
                    {q->n_rules > 0, "rules"},
                    {q->fallback != NULL, "fallback"}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        if (!options[i].set || strstr(reads, options[i].word) != NULL ||
-            strstr(more, options[i].word) != NULL)
+        const char *word = options[i].word;
+        if (!options[i].set || asc_method_reads(me, word) || (base != NULL && asc_method_reads(base, word)))
             continue;
-        asc_status st =
-            asc_task_note(t, "%s does not read the option '%s'", t->method->info.name, options[i].word);
+        asc_status st = asc_task_note(t, "%s does not read the option '%s'", me->name, word);
         if (st != ASC_OK) return st;
     }
     return ASC_OK;

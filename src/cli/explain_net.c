@@ -25,19 +25,20 @@ static int refuse_unread(const cli *c) {
         cli_option_id id;
         const char *word; /* of the methods' lists of options */
     } options[] = {
-        {OPT_BASELINE, "baseline"}, {OPT_MAX_EVALUATIONS, "max-evaluations"}, {OPT_STRIDE, "window"}};
+        {OPT_BASELINE, "baselines"}, {OPT_MAX_EVALUATIONS, "max-evaluations"}, {OPT_STRIDE, "stride"}};
     const int method = asc_method_find(c->value[OPT_METHOD] != NULL ? c->value[OPT_METHOD] : "");
     const int base = asc_method_find(c->value[OPT_BASE] != NULL ? c->value[OPT_BASE] : "");
     if (cli_has(c, OPT_BYTES_AS) && !cli_has(c, OPT_BYTES)) return cli_usage("--bytes-as goes with --bytes");
     if (method < 0) return EXIT_DONE;
-    const char *reads = asc_method_at((size_t)method)->options,
-               *more = base >= 0 ? asc_method_at((size_t)base)->options : "";
+    const asc_method_info *me = asc_method_at((size_t)method),
+                          *inner = base >= 0 ? asc_method_at((size_t)base) : NULL;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const char *word = options[i].word;
         if (!cli_has(c, options[i].id) || strcmp(c->origin[options[i].id], "command line") != 0 ||
-            strstr(reads, options[i].word) != NULL || strstr(more, options[i].word) != NULL)
+            asc_method_reads(me, word) || (inner != NULL && asc_method_reads(inner, word)))
             continue;
         return cli_usage("--%s has no effect: %s does not read it", cli_options[options[i].id].name,
-                         asc_method_at((size_t)method)->name);
+                         me->name);
     }
     return EXIT_DONE;
 }

@@ -177,14 +177,11 @@ int cli_job_method(cli_job *j, const char *method, bool at_site, char *why, size
     cli_set_running(j->c.ctx);
     if (j->kind == CLI_JOB_PROMPT) {
         const int known = asc_method_find(method);
+        const bool compares = known >= 0 && asc_method_reads(asc_method_at((size_t)known), "corrupted");
         asc_request *q = &j->prompt.req;
         q->method = method;
-        q->corrupted = other_prompt(&j->c);
-        q->corrupted_ids = j->prompt.corrupted_ids;
-        if (known < 0 || strstr(asc_method_at((size_t)known)->options, "corrupted") == NULL) {
-            q->corrupted = (asc_view){NULL, 0}; /* of the methods that compare two */
-            q->corrupted_ids = NULL;
-        }
+        q->corrupted = compares ? other_prompt(&j->c) : (asc_view){NULL, 0};
+        q->corrupted_ids = compares ? j->prompt.corrupted_ids : NULL;
         return EXIT_DONE;
     }
     if (j->kind == CLI_JOB_BUILTIN) {

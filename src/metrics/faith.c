@@ -132,7 +132,7 @@ static asc_status sanity(faith *s, const asc_request *q, const double *scores, a
 /* The other prompt is for methods that compare two. */
 static void keep_what_is_read(asc_request *q) {
     const int known = asc_method_find(q->method);
-    if (known >= 0 && asc_job_reads(asc_methods[known], "corrupted")) return;
+    if (known >= 0 && asc_method_reads(&asc_methods[known]->info, "corrupted")) return;
     q->corrupted = (asc_view){NULL, 0};
     q->corrupted_ids = NULL;
     q->n_corrupted_ids = 0;

@@ -7,22 +7,12 @@
 
 enum { STEPS = 16, SAMPLES = 64 };
 
-/* A comma-separated word of the method's list of options. */
-static bool reads(const asc_method *m, const char *word) {
-    size_t n = strlen(word);
-    for (const char *p = strstr(m->info.options, word); p != NULL; p = strstr(p + 1, word)) {
-        if ((p == m->info.options || p[-1] == ' ') && (p[n] == '\0' || p[n] == ',' || p[n] == ' '))
-            return true;
-    }
-    return false;
-}
-
 /* Does the method make sense there? Guided Grad-CAM enlarges maps, so its site must have places. */
 bool asc_sample_applies(const asc_method *m, const asc_sample_net *s, bool at_site) {
     if (m->attribute == NULL) return false;
     if (strcmp(m->info.name, "guided-grad-cam") == 0) return at_site && strcmp(s->name, "cnn") == 0;
     if (!at_site) return !m->needs_site;
-    return m->needs_site || reads(m, "at") || (m->by_gradient && !m->needs_neuron);
+    return m->needs_site || asc_method_reads(&m->info, "at") || (m->by_gradient && !m->needs_neuron);
 }
 
 asc_attr_request asc_sample_request(const asc_method *m, const asc_sample_net *s, bool at_site,
@@ -52,7 +42,8 @@ asc_attr_request asc_sample_request(const asc_method *m, const asc_sample_net *s
         q.stdevs = &p->stdev;
         q.n_stdevs = 1;
     }
-    if (m->takes_integers && reads(m, "masks")) { /* few features: all coalitions can be told apart */
+    if (m->takes_integers &&
+        asc_method_reads(&m->info, "masks")) { /* few features: all coalitions can be told apart */
         q.masks = at_site ? &s->site_mask : &s->mask;
         q.n_masks = 1;
     }

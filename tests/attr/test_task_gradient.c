@@ -155,6 +155,14 @@ static void test_unread_options(void **state) {
     assert_int_equal(r->n_notes, 1);
     assert_non_null(strstr(r->notes[0], "'steps'"));
     asc_attribution_destroy(ctx, r);
+    q.method = "integrated-gradients"; /* it reads baselines, which is another word than base */
+    q.norm = NULL;
+    q.rule = "gauss-legendre";
+    q.base = "saliency";
+    assert_ok(ctx, asc_attribute(net, &q, &r));
+    assert_int_equal(r->n_notes, 1);
+    assert_non_null(strstr(r->notes[0], "'base'"));
+    asc_attribution_destroy(ctx, r);
     q = (asc_attr_request){.struct_size = sizeof q,
                            .method = "noise-tunnel",
                            .base = "integrated_gradients", /* Captum's spellings are found too */
