@@ -97,9 +97,8 @@ static bool reads_back(const char *t, double v) {
     return !(back < v) && !(back > v);
 }
 
-/* A decimal of up to 15 digits survives being a double (IEEE 754; not
- * among subnormal numbers), so if one reads back as v, it is the one that 15 digits of v show, less the zeros
- * at its end. */
+/* A decimal of up to 15 digits survives being a double (IEEE 754; not among subnormal numbers), so if one
+ * reads back as v, it is the one that 15 digits of v show, less the zeros at its end. */
 int asc_json_digits(double v) {
     char t[40];
     int digits = 15;

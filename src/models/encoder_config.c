@@ -14,8 +14,8 @@ typedef struct reader {
     asc_encoder_config *c;
 } reader;
 
-static asc_status unsupported(const reader *r, const char *key) {
-    return asc_hf_refuse(&r->k, key,
+asc_status asc_encoder_refuse(const asc_hf_keys *k, const char *key) {
+    return asc_hf_refuse(k, key,
                          "ignoring it would change the numbers; docs/encoders.md lists what is supported");
 }
 
@@ -80,7 +80,7 @@ static asc_status modern_layers(const reader *r) {
         asc_view t = asc_json_str(asc_json_at(types, (size_t)l));
         bool local = types != NULL ? asc_view_eqs(t, modern_kinds[1]) : l % every != 0;
         if (types != NULL && !local && !asc_view_eqs(t, modern_kinds[0]))
-            return unsupported(r, "layer_types");
+            return asc_encoder_refuse(&r->k, "layer_types");
         c->plan[l] = (asc_layer_plan){.window = local ? window / 2 : 0, .rope = local ? 1 : 0};
     }
 done:
@@ -96,7 +96,7 @@ static asc_status modern_ropes(const reader *r) {
     asc_encoder_config *c = r->c;
     asc_status st = ASC_OK;
     const asc_json *ropes = asc_hf_key(&r->k, "rope_parameters");
-    if (asc_hf_key(&r->k, "rope_scaling") != NULL) return unsupported(r, "rope_scaling");
+    if (asc_hf_key(&r->k, "rope_scaling") != NULL) return asc_encoder_refuse(&r->k, "rope_scaling");
     if (c->head_dim % 2 != 0)
         return asc_hf_invalid(&r->k, c->family->heads, "a number that makes the width of a head even");
     for (int i = 0; i < 2; i++) {
@@ -104,7 +104,7 @@ static asc_status modern_ropes(const reader *r) {
         asc_view kind;
         double theta;
         ASC_TRY(asc_hf_word(&p.k, "rope_type", "default", &kind));
-        if (!asc_view_eqs(kind, "default")) return unsupported(&p, "rope_type");
+        if (!asc_view_eqs(kind, "default")) return asc_encoder_refuse(&p.k, "rope_type");
         ASC_TRY(positive(&r->k, keys[i], thetas[i], &theta));
         ASC_TRY(positive(&p.k, "rope_theta", theta, &theta));
         c->rope[i] = (asc_rope_config){.n_rot = c->head_dim, .base = theta};
@@ -149,7 +149,7 @@ static asc_status sizes(const reader *r) {
     if (f->deberta) ASC_TRY(asc_encoder_deberta(k, c));
     if (f->names->relative != NULL && !f->deberta) {
         ASC_TRY(asc_hf_count(k, "relative_attention_num_buckets", 32, 1 << 16, &c->n_buckets));
-        if (c->n_buckets != 32) return unsupported(r, "relative_attention_num_buckets");
+        if (c->n_buckets != 32) return asc_encoder_refuse(&r->k, "relative_attention_num_buckets");
         c->max_distance = 128; /* of the model's code; not in the config */
     }
 done:
@@ -162,22 +162,23 @@ static asc_status refuse(const reader *r) {
     asc_view word;
     bool on;
     ASC_TRY(asc_hf_word(&r->k, "position_embedding_type", "absolute", &word));
-    if (!asc_view_eqs(word, "absolute")) return unsupported(r, "position_embedding_type");
+    if (!asc_view_eqs(word, "absolute")) return asc_encoder_refuse(&r->k, "position_embedding_type");
     for (size_t i = 0; i < sizeof off / sizeof *off; i++) {
         ASC_TRY(asc_hf_flag(&r->k, off[i], false, &on));
-        if (on) return unsupported(r, off[i]);
+        if (on) return asc_encoder_refuse(&r->k, off[i]);
     }
-    if (asc_hf_key(&r->k, "quantization_config") != NULL) return unsupported(r, "quantization_config");
+    if (asc_hf_key(&r->k, "quantization_config") != NULL)
+        return asc_encoder_refuse(&r->k, "quantization_config");
     const int64_t d = r->c->d_model;
     ASC_TRY(
         asc_hf_count(&r->k, "embedding_size", r->c->family->grouped ? 128 : d, MOST_SIZE, &r->c->word_width));
     if (r->c->word_width > d || (r->c->word_width < d && r->c->family->names->project == NULL))
-        return unsupported(r, "embedding_size");
+        return asc_encoder_refuse(&r->k, "embedding_size");
     if (!r->c->family->grouped) return ASC_OK;
     ASC_TRY(asc_hf_count(&r->k, "num_hidden_groups", 1, r->c->n_layers, &r->c->n_groups));
     int64_t inner;
     ASC_TRY(asc_hf_count(&r->k, "inner_group_num", 1, MOST_LAYERS, &inner));
-    if (inner != 1) return unsupported(r, "inner_group_num");
+    if (inner != 1) return asc_encoder_refuse(&r->k, "inner_group_num");
 done:
     return st;
 }
@@ -229,7 +230,7 @@ static asc_status head(const reader *r) {
         ASC_TRY(asc_hf_word(k, "classifier_pooling", "cls", &pooling));
         c->head_pool = asc_view_eqs(pooling, "mean") ? ASC_POOL_MEAN : ASC_POOL_FIRST;
         if (c->head_pool == ASC_POOL_FIRST && !asc_view_eqs(pooling, "cls"))
-            return unsupported(r, "classifier_pooling");
+            return asc_encoder_refuse(&r->k, "classifier_pooling");
     }
     if (!tokens && f->class_act != NULL) ASC_TRY(asc_hf_read_act(k, f->class_act, "gelu", &c->head_act));
     ASC_TRY(asc_hf_count_labels(k, &c->n_classes));

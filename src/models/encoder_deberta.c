@@ -8,11 +8,6 @@
 
 /* ---- config ---- */
 
-static asc_status unsupported(const asc_hf_keys *k, const char *key) {
-    return asc_hf_refuse(k, key,
-                         "ignoring it would change the numbers; docs/encoders.md lists what is supported");
-}
-
 /* Is `word` in a list, or in a text of words between bars? */
 static bool names(const asc_json *v, const char *word) {
     asc_view text = asc_json_str(v);
@@ -41,12 +36,12 @@ asc_status asc_encoder_deberta(const asc_hf_keys *k, asc_encoder_config *c) {
     ASC_TRY(asc_hf_flag(k, "share_att_key", false, &d->shared));
     d->on_key = names(kinds, "c2p");
     d->on_query = names(kinds, "p2c");
-    if (names(kinds, "p2p")) return unsupported(k, "pos_att_type");
+    if (names(kinds, "p2p")) return asc_encoder_refuse(k, "pos_att_type");
     d->parts = 1 + d->on_key + d->on_query;
     d->on = relative && d->parts > 1;
     ASC_TRY(maybe(k, "type_vocab_size", MOST, &c->n_types));
     ASC_TRY(maybe(k, "conv_kernel_size", MOST, &width));
-    if (width > 0) return unsupported(k, "conv_kernel_size");
+    if (width > 0) return asc_encoder_refuse(k, "conv_kernel_size");
     ASC_TRY(maybe(k, "position_buckets", MOST, &d->buckets));
     ASC_TRY(maybe(k, "max_relative_positions", 1 << 24, &d->farthest));
     if (d->farthest == 0) d->farthest = c->n_positions;
@@ -56,10 +51,10 @@ asc_status asc_encoder_deberta(const asc_hf_keys *k, asc_encoder_config *c) {
     d->normed = names(asc_hf_key(k, "norm_rel_ebd"), "layer_norm");
     width = c->head_dim;
     ASC_TRY(asc_hf_count(k, "attention_head_size", width, 1 << 24, &width));
-    if (width != c->head_dim) return unsupported(k, "attention_head_size");
+    if (width != c->head_dim) return asc_encoder_refuse(k, "attention_head_size");
     width = c->d_model;
     ASC_TRY(asc_hf_count(k, "pooler_hidden_size", width, 1 << 24, &width));
-    if (width != c->d_model) return unsupported(k, "pooler_hidden_size");
+    if (width != c->d_model) return asc_encoder_refuse(k, "pooler_hidden_size");
     if (!table) c->n_positions = 0;
 done:
     return st;

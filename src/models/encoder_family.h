@@ -11,8 +11,8 @@
  * the head belong to the base as well. Without `gate`, a gated MLP's halves lie in `up`. */
 typedef struct asc_encoder_names {
     const char *prefix;
-    const char
-        *project; /* from the width of the tables (embedding_size) to the model's; NULL: these are one */
+    /* From the width of the tables (embedding_size) to the model's; NULL: these are one. */
+    const char *project;
     const char *word, *position, *type, *embed_norm, *relative, *final_norm;
     const char *layer;                         /* has one %lld */
     const char *relative_norm, *pos_k, *pos_q; /* DeBERTa; pos_k and pos_q of a layer */
@@ -48,8 +48,10 @@ typedef struct asc_encoder_family {
 extern const asc_encoder_family asc_encoder_families[];
 extern const size_t asc_n_encoder_families;
 
-/* encoder_nomic.c: what Nomic BERT's config says beside its sizes, into act, biases and the one rope. k: keys
- * of config.json. */
+/* encoder_config.c: UNIMPLEMENTED by the key's name. k: keys of config.json. */
+ASC_MUST_USE asc_status asc_encoder_refuse(const asc_hf_keys *k, const char *key);
+
+/* encoder_nomic.c: what Nomic BERT's config says beside its sizes, into act, biases and the one rope. */
 ASC_MUST_USE asc_status asc_encoder_nomic(const asc_hf_keys *k, asc_encoder_config *c);
 
 /* encoder_deberta.c: what DeBERTa's config says beside its sizes, into c->deberta, n_types, n_positions. */

@@ -6,11 +6,6 @@
 #include "view.h"
 #include <math.h>
 
-static asc_status unsupported(const asc_hf_keys *k, const char *key) {
-    return asc_hf_refuse(k, key,
-                         "ignoring it would change the numbers; docs/encoders.md lists what is supported");
-}
-
 /* Gated forms have names of their own here. */
 static asc_status first_act(const asc_hf_keys *k, asc_mlp_act *out) {
     asc_view name;
@@ -35,15 +30,15 @@ static asc_status first_keys(const asc_hf_keys *k, asc_encoder_config *c, double
     int64_t every;
     for (size_t i = 0; i < sizeof off / sizeof *off; i++) {
         ASC_TRY(asc_hf_flag(k, off[i], false, &on));
-        if (on) return unsupported(k, off[i]);
+        if (on) return asc_encoder_refuse(k, off[i]);
     }
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
-        if (asc_hf_key(k, absent[i]) != NULL) return unsupported(k, absent[i]);
+        if (asc_hf_key(k, absent[i]) != NULL) return asc_encoder_refuse(k, absent[i]);
     ASC_TRY(asc_hf_number(k, "rotary_emb_fraction", 1.0, 0.0, 1.0, &part));
-    if (part < 1.0) return unsupported(k, "rotary_emb_fraction");
+    if (part < 1.0) return asc_encoder_refuse(k, "rotary_emb_fraction");
     if (asc_hf_key(k, "moe_every_n_layers") != NULL) {
         every = asc_json_int(asc_hf_key(k, "moe_every_n_layers"), 1);
-        if (every > 0) return unsupported(k, "moe_every_n_layers");
+        if (every > 0) return asc_encoder_refuse(k, "moe_every_n_layers");
     }
     ASC_TRY(asc_hf_flag(k, "qkv_proj_bias", true, &c->attn_bias));
     ASC_TRY(asc_hf_flag(k, "mlp_fc1_bias", true, &c->mlp_bias));
@@ -62,9 +57,9 @@ static asc_status new_keys(const asc_hf_keys *k, asc_encoder_config *c, double *
     int64_t width = c->head_dim;
     c->attn_bias = c->mlp_bias = false;
     ASC_TRY(asc_hf_count(k, "head_dim", width, 1 << 24, &width));
-    if (width != c->head_dim) return unsupported(k, "head_dim");
+    if (width != c->head_dim) return asc_encoder_refuse(k, "head_dim");
     ASC_TRY(asc_hf_word(&rope, "rope_type", "default", &kind));
-    if (!asc_view_eqs(kind, "default")) return unsupported(&rope, "rope_type");
+    if (!asc_view_eqs(kind, "default")) return asc_encoder_refuse(&rope, "rope_type");
     ASC_TRY(asc_hf_number(&rope, "rope_theta", 1000.0, 1e-30, 1e12, theta));
     ASC_TRY(asc_hf_read_act(k, c->family->act, c->family->default_act, &c->act));
 done:

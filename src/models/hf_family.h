@@ -63,13 +63,13 @@ typedef struct asc_hf_family {
     bool interleaved, phi3_ropes; /* Phi-3: "su" and "yarn" are old names of longrope, and nothing else */
     asc_hf_rope_layers rope_layers;
     asc_hf_windows windows;
-    int64_t window, pattern; /* defaults; 0 = none */
-    bool by_head;            /* fused q, k, v head by head */
-    bool embed_sqrt;         /* embeddings times sqrt(d_model) */
-    double query_scalar;     /* query_pre_attn_scalar's default; 0 = the scale is 1 / sqrt(head_dim) */
-    bool caps,
-        final_only; /* soft caps: the keys are looked at, or that of the logits alone; their defaults: */
-    double attn_cap, final_cap; /* 0 = none */
+    int64_t window, pattern;    /* defaults; 0 = none */
+    bool by_head;               /* fused q, k, v head by head */
+    bool embed_sqrt;            /* embeddings times sqrt(d_model) */
+    double query_scalar;        /* query_pre_attn_scalar's default; 0 = the scale is 1 / sqrt(head_dim) */
+    bool caps;                  /* soft caps: the keys are looked at, */
+    bool final_only;            /* or that of the logits alone */
+    double attn_cap, final_cap; /* their defaults; 0 = none */
     const char *scale_key;      /* a flag; false: scores are not divided by sqrt(head_dim). NULL = always */
     const char *depth_key; /* a flag, false by default: asc_decoder_config.scale_by_depth; NULL = never */
     const char *clip_key;  /* a number or null: asc_decoder_config.clip_qkv; NULL = never */

@@ -44,11 +44,10 @@ asc_status asc_model_explain_nan(asc_model *m, const char *what);
  * known. Returns st. */
 asc_status asc_model_template_failed(const asc_model *m, asc_status st);
 
-/* The embedding table [V,D], and its rows [b,t,D] for ids. */
-asc_tensor *asc_model_table(const asc_model *m);
-/* Rows of the table for i32 ids [N..]: [N..,D]. Of a table that is narrower than the model (ELECTRA, ALBERT)
- * zeros follow, which nothing reads. */
+/* Rows of the embedding table for i32 ids [N..]: [N..,D]. Of a table that is narrower than the model
+ * (ELECTRA, ALBERT) zeros follow, which nothing reads. */
 asc_tensor *asc_model_rows(const asc_model *m, asc_tensor *ids);
+/* The same of ids in memory, b rows of t: [b,t,D]. */
 asc_tensor *asc_model_embed(asc_model *m, const int32_t *ids, int64_t b, int64_t t);
 /* FAILED_PRECONDITION with "it cannot WHAT" for encoders. */
 asc_status asc_model_needs_decoder(const asc_model *m, const char *what);

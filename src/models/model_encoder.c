@@ -7,12 +7,13 @@
 #include <string.h>
 #include <strings.h>
 
-asc_tensor *asc_model_table(const asc_model *m) {
+/* [V, width of the tables] */
+static asc_tensor *table(const asc_model *m) {
     return m->kind == ASC_MODEL_ENCODER ? m->encoder->embed : m->decoder.embed;
 }
 
 asc_tensor *asc_model_rows(const asc_model *m, asc_tensor *ids) {
-    asc_tensor *x = asc_gather(m->ctx, asc_model_table(m), ids);
+    asc_tensor *x = asc_gather(m->ctx, table(m), ids);
     if (m->kind != ASC_MODEL_ENCODER || asc_tensor_poisoned(x)) return x;
     const asc_encoder_config *c = &m->encoder->cfg;
     return c->word_width < c->d_model ? asc_pad(m->ctx, x, -1, 0, c->d_model - c->word_width) : x;

@@ -9,8 +9,8 @@
 typedef enum asc_digit_groups {
     ASC_DIGITS_NONE,   /* another pattern */
     ASC_DIGITS_GROUPS, /* C{1,3}(?=(?:C{3})*END): groups, the first one of 1 to 3 */
-    ASC_DIGITS_BORDERS /* (?=(C{3})+(?!C)): nothing, in front of each group of 3 but for those that others cut
-                        */
+    /* (?=(C{3})+(?!C)): nothing, in front of each group of 3 but for those that others cut */
+    ASC_DIGITS_BORDERS
 } asc_digit_groups;
 
 /* Which one `pattern` is, for a class C of \d, \p{N}, \p{Nd} or [0-9] and an END of \b or (?!C) (\b only with
