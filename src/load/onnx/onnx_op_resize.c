@@ -18,11 +18,20 @@ typedef enum place {
     N_PLACES
 } place;
 
+typedef enum rounding {
+    PREFER_FLOOR,
+    PREFER_CEIL,
+    FLOOR,
+    CEIL,
+    BY_SCALE, /* down where there is more than before, up where there is less: Resize of opset 10 */
+    N_NAMED_ROUNDINGS = BY_SCALE
+} rounding;
+
 typedef struct plan {
     place place;
-    char mode;    /* 'n'earest, 'l'inear, 'c'ubic */
-    int rounding; /* of nearest: index in the names below */
-    double a;     /* of cubic */
+    char mode;         /* 'n'earest, 'l'inear, 'c'ubic */
+    rounding rounding; /* of nearest */
+    double a;          /* of cubic */
     bool exclude, antialias;
     double outside; /* value of tf_crop_and_resize outside the array */
 } plan;
@@ -42,20 +51,18 @@ static int named(asc_onnx_call *c, const char *attr, const char *fallback, const
     return 0;
 }
 
-static const char *const rounding_names[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
-enum { BY_SCALE = 4 }; /* down where there is more than before, up where there is less: Resize of opset 10 */
-
 static plan plan_of(asc_onnx_call *c, bool upsample) {
     static const char *const places[] = {"half_pixel",          "pytorch_half_pixel",   "align_corners",
                                          "asymmetric",          "tf_half_pixel_for_nn", "tf_crop_and_resize",
                                          "half_pixel_symmetric"};
+    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
     static const char *const modes[] = {"nearest", "linear", "bilinear", "cubic", "trilinear"};
     bool old = upsample || c->opset < 11;
-    plan p = {.place = ASYMMETRIC, .rounding = upsample ? 2 : BY_SCALE};
+    plan p = {.place = ASYMMETRIC, .rounding = upsample ? FLOOR : BY_SCALE};
     p.mode = "nllcl"[named(c, "mode", "nearest", modes, 5)];
     if (old) return p;
     p.place = (place)named(c, "coordinate_transformation_mode", "half_pixel", places, N_PLACES);
-    p.rounding = named(c, "nearest_mode", "round_prefer_floor", rounding_names, 4);
+    p.rounding = (rounding)named(c, "nearest_mode", "round_prefer_floor", roundings, N_NAMED_ROUNDINGS);
     p.a = asc_onnx_attr_float(c, "cubic_coeff_a", -0.75);
     p.exclude = asc_onnx_attr_int(c, "exclude_outside", 0) != 0;
     p.antialias = asc_onnx_attr_int(c, "antialias", 0) != 0;
@@ -87,14 +94,18 @@ static double source(const plan *p, const axis_plan *x, int64_t i) {
 
 static int64_t inside(double i, int64_t n) { return i < 0 ? 0 : i > (double)(n - 1) ? n - 1 : (int64_t)i; }
 
-static int64_t nearest(int rounding, double scale, double x, int64_t n) {
-    double low = floor(x);
-    if (rounding == BY_SCALE) rounding = scale < 1 ? 3 : 2;
-    double r = rounding == 0   ? (x == low + 0.5 ? low : floor(x + 0.5))
-               : rounding == 1 ? floor(x + 0.5)
-               : rounding == 2 ? low
-                               : ceil(x);
-    return inside(r, n);
+static int64_t nearest(rounding how, double scale, double x, int64_t n) {
+    const double low = floor(x);
+    switch (how) {
+    case PREFER_FLOOR:
+        return inside(x == low + 0.5 ? low : floor(x + 0.5), n);
+    case PREFER_CEIL:
+        return inside(floor(x + 0.5), n);
+    case BY_SCALE:
+        return inside(scale < 1 ? ceil(x) : low, n);
+    default:
+        return inside(how == CEIL ? ceil(x) : low, n);
+    }
 }
 
 /* Weight of an element d away: the triangle, or Keys' cubic convolution (1981). */

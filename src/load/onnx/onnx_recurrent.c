@@ -10,6 +10,23 @@ static asc_view lower(asc_onnx_call *c, asc_view v) {
     return asc_view_make(s, s != NULL ? v.len : 0);
 }
 
+/* Activations that take numbers, and these where the lists have none; the lists hold numbers of these only.
+ */
+typedef struct takes {
+    const char *name;
+    bool both; /* alpha and beta, else alpha */
+    double alpha, beta;
+} takes;
+
+static const takes *takes_of(asc_view name) {
+    static const takes all[] = {{"leakyrelu", false, 0.01, 0.0},      {"elu", false, 1.0, 0.0},
+                                {"thresholdedrelu", false, 1.0, 0.0}, {"hardsigmoid", true, 0.2, 0.5},
+                                {"affine", true, 1.0, 0.0},           {"scaledtanh", true, 1.0, 1.0}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (asc_view_eqs(name, all[i].name)) return &all[i];
+    return NULL;
+}
+
 static void read_activations(asc_onnx_call *c, asc_onnx_rnn *r, const char *const *acts) {
     const asc_onnx_attr *names = asc_onnx_attr_find(c, "activations");
     const asc_onnx_attr *alpha = asc_onnx_attr_find(c, "activation_alpha");
@@ -19,16 +36,13 @@ static void read_activations(asc_onnx_call *c, asc_onnx_rnn *r, const char *cons
         asc_onnx_rnn_act *f = &r->act[i];
         bool given = names != NULL && (size_t)i < names->n && names->strings != NULL;
         f->name = given ? lower(c, names->strings[i]) : asc_view_of(acts[i % r->n_acts]);
-        bool leaky = asc_view_eqs(f->name, "leakyrelu"), one = asc_view_eqs(f->name, "elu");
-        one = one || leaky || asc_view_eqs(f->name, "thresholdedrelu");
-        bool hard = asc_view_eqs(f->name, "hardsigmoid");
-        bool two = hard || asc_view_eqs(f->name, "affine") || asc_view_eqs(f->name, "scaledtanh");
-        f->alpha = leaky ? 0.01 : hard ? 0.2 : 1.0;
-        f->beta = hard ? 0.5 : asc_view_eqs(f->name, "scaledtanh") ? 1.0 : 0.0;
-        /* the lists hold numbers only for the activations that take them */
-        if ((one || two) && alpha != NULL && alpha->floats != NULL && a < alpha->n)
+        const takes *t = takes_of(f->name);
+        f->alpha = t != NULL ? t->alpha : 1.0;
+        f->beta = t != NULL ? t->beta : 0.0;
+        if (t != NULL && alpha != NULL && alpha->floats != NULL && a < alpha->n)
             f->alpha = alpha->floats[a++];
-        if (two && beta != NULL && beta->floats != NULL && b < beta->n) f->beta = beta->floats[b++];
+        if (t != NULL && t->both && beta != NULL && beta->floats != NULL && b < beta->n)
+            f->beta = beta->floats[b++];
     }
 }
 
