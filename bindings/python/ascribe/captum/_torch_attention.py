@@ -13,21 +13,23 @@ from .._net_tensor import Tensor
 from ._torch_shapes import flip
 
 
+HIDDEN = -1e30  # exp of it is 0; a row without any key is NaN in torch and even here
+
+
 def _masked(scores: Tensor, mask: Any, keep: bool) -> Tensor:
-    """Scores plus a mask of numbers, or -inf where a truth value is not `keep`."""
+    """Scores plus a mask of numbers, or HIDDEN where a truth value is not `keep`."""
     if mask is None:
         return scores
     if getattr(mask, "truth", False):
-        low = -1e30  # exp of it is 0; a row without any key is NaN in torch and even here
-        return mask.where(scores, low) if keep else mask.where(low, scores)  # type: ignore[no-any-return]
-    return scores + mask.maximum(-1e30)  # type: ignore[no-any-return]
+        return mask.where(scores, HIDDEN) if keep else mask.where(HIDDEN, scores)  # type: ignore[no-any-return]
+    return scores + mask.maximum(HIDDEN)  # type: ignore[no-any-return]
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Any, keep: bool, causal: bool, scale: float | None) -> Any:
     scores = q.matmul(k, transpose_b=True) * (1.0 / math.sqrt(q.shape[-1]) if scale is None else scale)
     if causal:
         n, m = scores.shape[-2:]
-        scores = scores._frame.constant(np.tril(np.ones((n, m), np.float32))).where(scores, -1e30)
+        scores = scores._frame.constant(np.tril(np.ones((n, m), np.float32))).where(scores, HIDDEN)
     share = Tensor.softmax(_masked(scores, mask, keep), -1)
     return share.matmul(v), share
 
@@ -77,10 +79,10 @@ def multi_head_attention_forward(
     if key_padding_mask is not None:
         truth = getattr(key_padding_mask, "truth", False)
         pads = key_padding_mask.reshape([b if not alone else 1, 1, 1, -1])
-        low = pads * -1e30 if truth else pads.maximum(-1e30)
+        low = pads * HIDDEN if truth else pads.maximum(HIDDEN)
         if attn_mask is not None and getattr(attn_mask, "truth", False):
-            attn_mask = attn_mask * -1e30
-        attn_mask = low if attn_mask is None else low + attn_mask.maximum(-1e30)
+            attn_mask = attn_mask * HIDDEN
+        attn_mask = low if attn_mask is None else low + attn_mask.maximum(HIDDEN)
     out, share = _attend(q, k, v, attn_mask, False, is_causal and attn_mask is None, None)
     out = Tensor.transpose(out, 2, 0, 1, 3).reshape([query.shape[0], b, e])
     out = _times(out, out_proj_weight, out_proj_bias)
@@ -202,4 +204,5 @@ def cell(f: Frame, name: str, m: Any, take: Callable[[Any], Any], x: Tensor, sta
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "scaled_dot_product_attention": scaled_dot_product_attention,
     "multi_head_attention_forward": multi_head_attention_forward,
+    "_nested_tensor_from_mask_left_aligned": lambda *unused: False,  # the encoder then takes the way without nested tensors
 }

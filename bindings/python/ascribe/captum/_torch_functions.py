@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .._net_tensor import Tensor, Window, per_axis
-from . import _torch_attention, _torch_norms, _torch_shapes
+from . import _torch_attention, _torch_norms, _torch_pools, _torch_products, _torch_shapes
 from ._torch_shapes import move_axis
 
 
@@ -439,5 +439,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "is_floating_point": lambda x: not (getattr(x, "truth", False) or getattr(x, "whole", False)),
     "numel": lambda x: math.prod(x.shape),
 }
-for _more in (_torch_shapes.FUNCTIONS, _torch_norms.FUNCTIONS, _torch_attention.FUNCTIONS):
-    FUNCTIONS.update(_more)
+for _part in (_torch_shapes, _torch_norms, _torch_pools, _torch_products, _torch_attention):
+    FUNCTIONS.update(_part.FUNCTIONS)

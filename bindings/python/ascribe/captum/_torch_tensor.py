@@ -41,13 +41,18 @@ class Plain(Tensor):
     whole: bool  # whole numbers of 32 bits
 
 
+def _as(kind: Any, x: Tensor) -> Any:
+    """The same value as a tensor of another class."""
+    out = kind(x._frame, x._n)
+    out._shape = x._shape
+    out.truth, out.whole = getattr(x, "truth", False), getattr(x, "whole", False)
+    return out
+
+
 def plain(value: Any) -> Any:
     """Torch's tensors of a net among values as plain ones."""
     if isinstance(value, TorchTensor):
-        out = Plain(value._frame, value._n)
-        out._shape = value._shape
-        out.truth, out.whole = getattr(value, "truth", False), getattr(value, "whole", False)
-        return out
+        return _as(Plain, value)
     if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
         return type(value)(plain(v) for v in value) if not hasattr(value, "_fields") else value
     return value
@@ -56,10 +61,7 @@ def plain(value: Any) -> Any:
 def torchlike(value: Any) -> Any:
     """The other way."""
     if isinstance(value, Plain):
-        out = TorchTensor(value._frame, value._n)
-        out._shape = value._shape
-        out.truth, out.whole = getattr(value, "truth", False), getattr(value, "whole", False)
-        return out
+        return _as(TorchTensor, value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(torchlike(v) for v in value))
     if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 from typing import Any
 
 import numpy as np
 
-from ..._nearest import like_these
+from ..._nearest import keywords_of, refuse_keyword
 from .._arrays import Array, ArgumentError, is_array, to_numpy
 from .._call import next_seed
 from .._model import LanguageModel
@@ -187,7 +186,7 @@ class LLMAttribution(_LLM):
         elif isinstance(method, (ShapleyValueSampling, KernelShap, Lime)):
             keys["samples"] = 25
         if kwargs:
-            _no_argument(type(self), list(kwargs)[0])
+            _refuse(type(self), list(kwargs)[0])
         if isinstance(method, Lime):
             keys["alpha"] = method._surrogate.alpha
         if num_trials != 1:
@@ -236,7 +235,7 @@ class LLMGradientAttribution(_LLM):
         if kwargs.pop("return_convergence_delta", False):
             raise ArgumentError("return_convergence_delta: result.residual of the result's own `result` has it")
         if kwargs:
-            _no_argument(type(self), list(kwargs)[0])
+            _refuse(type(self), list(kwargs)[0])
         assert isinstance(method, (LayerIntegratedGradients, LayerGradientXActivation, LayerGradientShap))
         site = self._site(method.layer)
         if site is not None:
@@ -268,7 +267,6 @@ class _Fixed(InterpretableInput):
         return self._own
 
 
-def _no_argument(cls: Any, key: str) -> None:
-    known = [n for n in inspect.signature(cls.attribute).parameters if n[0] != "_" and n not in ("self", "kwargs")]
-    known += ["n_samples", "show_progress"] if cls is LLMAttribution else ["n_steps", "method", "n_samples", "stdevs"]
-    raise TypeError(f"attribute() has no argument {key!r}; {like_these(key, known, 'it takes ' + ', '.join(known))}")
+def _refuse(cls: Any, key: str) -> None:
+    more = ["n_samples", "show_progress"] if cls is LLMAttribution else ["n_steps", "method", "n_samples", "stdevs"]
+    refuse_keyword("attribute", key, [*keywords_of(cls.attribute), *more])

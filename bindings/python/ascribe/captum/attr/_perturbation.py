@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import numbers
 from typing import Any
 
-from ..._nearest import like_these
+from ..._nearest import keywords_of, refuse_keyword
 from .._arrays import ArgumentError
 from .._call import Given, Plan, Request, baselines_of, finish, input_masks, next_seed
 from ._base import PerturbationAttribution
@@ -55,8 +54,7 @@ def _refuse(kwargs: dict[str, Any]) -> None:
     """Captum swallows any further keyword; the one that meant something once is passed over."""
     unknown = [k for k in kwargs if k != "enable_cross_tensor_attribution"]
     if unknown:
-        known = [n for n in inspect.signature(FeatureAblation.attribute).parameters if n not in ("self", "kwargs")]
-        raise TypeError(f"attribute() has no argument {unknown[0]!r}; {like_these(unknown[0], known, 'it takes ' + ', '.join(known))}")
+        refuse_keyword("attribute", unknown[0], keywords_of(FeatureAblation.attribute))
 
 
 class FeaturePermutation(PerturbationAttribution):
