@@ -5,6 +5,7 @@
 
 #include "harness.h"
 #include "kernel.h"
+#include <float.h>
 #include <math.h>
 
 typedef struct rng {
@@ -135,6 +136,37 @@ static inline void compare(const problem *p, const asc_kernel *kernel, const flo
     }
     free(want);
     free(scale);
+}
+
+/* Bit by bit; a NaN is like any other. */
+static inline bool same_bits(const float *a, const float *b, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        if (isnan(a[i]) ? !isnan(b[i]) : memcmp(a + i, b + i, sizeof *a) != 0) return false;
+    }
+    return true;
+}
+
+/* Element i is `want` within tol: NaN is NaN, and what f32 cannot hold is infinite. */
+static inline void near_element(const problem *p, const char *what, int64_t i, float y, double want,
+                                double tol) {
+    if (isnan(want)                    ? !isnan(y)
+        : fabs(want) > (double)FLT_MAX ? !(isinf(y) && (y > 0) == (want > 0))
+                                       : !(fabs((double)y - want) <= tol))
+        fail_msg("%s, %s, M %lld, N %lld, K %lld: element %lld is %.9g, not %.9g +- %.2g", what,
+                 asc_dtype_of(p->call.in_dtype[1])->name, (long long)p->call.in_shape[0].dims[0],
+                 (long long)p->call.shape.dims[1], (long long)inner(p), (long long)i, (double)y, want, tol);
+}
+
+/* With 2 to 5 threads the bits of `first`. */
+static inline void same_by_threads(const asc_kernel *kernel, const problem *p, const float *first,
+                                   const char *what) {
+    for (int threads = 2; threads <= 5; threads++) {
+        float *y = run(kernel, &p->call, p->in, p->n_out, threads);
+        if (!same_bits(first, y, p->n_out))
+            fail_msg("%s, %s: other bits with %d threads", what, asc_dtype_of(p->call.in_dtype[1])->name,
+                     threads);
+        free(y);
+    }
 }
 
 static inline float *random_floats(rng *r, int64_t n) {

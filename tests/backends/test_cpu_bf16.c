@@ -22,13 +22,6 @@ enum { N_WAYS = sizeof ways / sizeof ways[0] };
 
 static bool present(int w) { return ways[w].isa <= asc_cpu_best_isa(); }
 
-static bool same(const float *a, const float *b, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        if (isnan(a[i]) ? !isnan(b[i]) : memcmp(a + i, b + i, sizeof *a) != 0) return false;
-    }
-    return true;
-}
-
 /* Exponents drawn from [lo, lo + n); 0 and 255 are denormals and what is not finite. */
 typedef struct range {
     uint32_t lo, n;
@@ -70,7 +63,7 @@ static void test_blocks(void **state) {
                 ways[w].ops->begin();
                 ways[w].ops->block[scheme](&t);
                 ways[w].ops->end();
-                if (!same(want, got, 1024))
+                if (!same_bits(want, got, 1024))
                     fail_msg("block by %s, scheme %d, range %zu: other bits", asc_isa_name(ways[w].isa),
                              (int)scheme, e);
             }
@@ -148,7 +141,7 @@ static void every_way(problem *p) {
                     first = y;
                     continue;
                 }
-                if (!same(first, y, (size_t)p->n_out))
+                if (!same_bits(first, y, p->n_out))
                     fail_msg("%s, %s, %d threads, %s: other bits", asc_precision_name(levels[l]),
                              ways[w].kernel->name, threads, asc_dtype_of(p->call.in_dtype[1])->name);
                 free(y);

@@ -4,18 +4,10 @@
  * odd shapes, parts that cancel, numbers that are not finite or tiny, rows, threads, epilogues. */
 #include "harness.h"
 #include "matmul_check.h"
-#include <float.h>
 
 static const asc_kernel *const kernel = &asc_kernel_matmul_bf16_amx;
 
 static bool present(void) { return asc_cpu_best_isa() >= ASC_ISA_AMX; }
-
-static bool same(const float *a, const float *b, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        if (isnan(a[i]) ? !isnan(b[i]) : memcmp(a + i, b + i, sizeof *a) != 0) return false;
-    }
-    return true;
-}
 
 static void same_as_six(asc_ctx *ctx, rng *r, asc_dtype t, bool tb, int64_t m, int64_t n, int64_t k) {
     problem p;
@@ -30,7 +22,7 @@ static void same_as_six(asc_ctx *ctx, rng *r, asc_dtype t, bool tb, int64_t m, i
     p.call.level = ASC_PRECISION_HIGHEST;
     for (int threads = 1; threads <= 3; threads++) {
         float *y = run(kernel, &p.call, p.in, p.n_out, threads);
-        if (!same(six, y, p.n_out))
+        if (!same_bits(six, y, p.n_out))
             fail_msg("%s, tb %d, %lld x %lld x %lld, %d threads: other bits than six products",
                      asc_dtype_of(t)->name, (int)tb, (long long)m, (long long)n, (long long)k, threads);
         free(y);
@@ -85,12 +77,7 @@ static void near(const problem *p, const float *y, const float *m, const char *w
                     (fabs((double)p->in32[1][j * n + i % n] - mid) + fabs(mid));
         }
         const double tol = (23 + (double)k / 32 + (double)k / 768) * size * 0x1p-24 + 1e-37;
-        if (isnan(want[i])                    ? !isnan(y[i])
-            : fabs(want[i]) > (double)FLT_MAX ? !(isinf(y[i]) && (y[i] > 0) == (want[i] > 0))
-                                              : !(fabs((double)y[i] - want[i]) <= tol))
-            fail_msg("%s, M %lld, N %lld, K %lld: element %lld is %.9g, not %.9g +- %.2g", what,
-                     (long long)p->call.in_shape[0].dims[0], (long long)n, (long long)k, (long long)i,
-                     (double)y[i], want[i], tol);
+        near_element(p, what, i, y[i], want[i], tol);
     }
     free(want);
 }
@@ -103,11 +90,7 @@ static void check(problem *p, const uint8_t *w, const char *what) {
     float *m = middles(w, asc_shape_elems(&p->call.in_shape[1]));
     float *first = run(kernel, &p->call, p->in, p->n_out, 1);
     near(p, first, m, what);
-    for (int threads = 2; threads <= 5; threads++) {
-        float *y = run(kernel, &p->call, p->in, p->n_out, threads);
-        if (!same(first, y, p->n_out)) fail_msg("%s: other bits with %d threads", what, threads);
-        free(y);
-    }
+    same_by_threads(kernel, p, first, what);
     free(first);
     free(m);
 }

@@ -4,7 +4,6 @@
  * epilogues. */
 #include "harness.h"
 #include "matmul_check.h"
-#include <float.h>
 
 static const asc_kernel *const kernel = &asc_kernel_matmul_stored_amx;
 static const asc_dtype types[] = {ASC_DTYPE_Q4_0, ASC_DTYPE_Q4_1,   ASC_DTYPE_Q5_0, ASC_DTYPE_Q5_1,
@@ -56,12 +55,7 @@ static void near(const problem *p, const float *y, const float *m, const char *w
         }
         const double blocks = (double)k / 32 + 1;
         const double tol = ((22 + blocks) * first + (44 + blocks + blocks / 32) * second) * 0x1p-24 + 1e-37;
-        if (isnan(want[i])                    ? !isnan(y[i])
-            : fabs(want[i]) > (double)FLT_MAX ? !(isinf(y[i]) && (y[i] > 0) == (want[i] > 0))
-                                              : !(fabs((double)y[i] - want[i]) <= tol))
-            fail_msg("%s, %s, M %lld, N %lld, K %lld: element %lld is %.9g, not %.9g +- %.2g", what,
-                     asc_dtype_of(p->call.in_dtype[1])->name, (long long)p->call.in_shape[0].dims[0],
-                     (long long)n, (long long)k, (long long)i, (double)y[i], want[i], tol);
+        near_element(p, what, i, y[i], want[i], tol);
     }
     free(want);
 }
@@ -75,13 +69,7 @@ static void check(problem *p, const uint8_t *w, const char *what) {
     float *m = middles(t, w, asc_shape_elems(&p->call.in_shape[1]));
     float *first = run(kernel, &p->call, p->in, p->n_out, 1);
     near(p, first, m, what);
-    for (int threads = 2; threads <= 5; threads++) {
-        float *y = run(kernel, &p->call, p->in, p->n_out, threads);
-        for (int64_t i = 0; i < p->n_out; i++)
-            if (isnan(first[i]) ? !isnan(y[i]) : memcmp(first + i, y + i, sizeof *y) != 0)
-                fail_msg("%s, %s: other bits with %d threads", what, asc_dtype_of(t)->name, threads);
-        free(y);
-    }
+    same_by_threads(kernel, p, first, what);
     free(first);
     free(m);
 }

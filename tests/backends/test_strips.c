@@ -65,7 +65,7 @@ static void bits(void **state) {
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int t = 0; t < N_TYPES; t++)
             for (int tb = 0; tb < 2; tb++)
-                for (size_t l = 0; l < (t == 2 ? sizeof levels / sizeof *levels : 1); l++)
+                for (size_t l = 0; l < (types[t] == ASC_DTYPE_Q4_1 ? sizeof levels / sizeof *levels : 1); l++)
                     one(ctx, &r, types[t], levels[l], tb != 0, shapes[s][0], shapes[s][1], shapes[s][2]);
     test_ctx_end(ctx);
 }

@@ -3,9 +3,8 @@
  * BF16_FILL, and BF16_WIDE if it has AVX-512.
  *
  * Rows of a are cut into pieces once per call, by all threads, or by each thread strip by strip
- * (asc_bf16_by_strips). Each thread owns a range of columns: it
- * expands a panel of W, sized for the L2 cache, cuts it, and multiplies 32 rows by 32 columns at a time with
- * it. A link is a number of blocks of 32 values of k, small enough for the pieces of 32 rows to stay in the
+ * (asc_bf16_by_strips). Each thread owns a range of columns: it expands a panel of W, sized for the L2 cache,
+ * cuts it, and multiplies 32 rows by 32 columns at a time with it. A link is a number of blocks of 32 values of k, small enough for the pieces of 32 rows to stay in the
  * L1 cache while the columns of the panel pass by; the sums of links are added in ascending order. So a row's
  * bits are a function of that row alone, whatever the other rows, the panels and the threads.
  *
@@ -366,12 +365,9 @@ static void some_rows(asc_bf16_job *job, int64_t m1, const asc_kargs *args) {
     {
         const int thread = omp_get_thread_num();
         if (!args->left_ready && !job->by_strips) {
-            for (int k = 0; k < n_shares; k++) {
-                asc_share *s = &groups[(thread + k) % n_shares];
-                for (int64_t i = asc_share_take(s); i >= 0; i = asc_share_take(s))
-                    pack_rows(job, job->m0 + 16 * i,
-                              job->left + i * job->blocks * job->pieces * ASC_BF16_TILE);
-            }
+            int turn = 0;
+            for (int64_t i; (i = asc_shares_next(groups, n_shares, thread, &turn)) >= 0;)
+                pack_rows(job, job->m0 + 16 * i, job->left + i * job->blocks * job->pieces * ASC_BF16_TILE);
 #pragma omp barrier
         }
         OPS.begin();

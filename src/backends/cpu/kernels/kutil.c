@@ -20,10 +20,8 @@ void asc_kpar(int64_t n, int threads, bool uneven, void (*fn)(void *self, int64_
 #pragma omp parallel num_threads(threads)
         {
             const int thread = omp_get_thread_num();
-            for (int k = 0; k < n_shares; k++) {
-                asc_share *s = &shares[(thread + k) % n_shares];
-                for (int64_t i = asc_share_take(s); i >= 0; i = asc_share_take(s)) fn(self, i, thread);
-            }
+            int turn = 0;
+            for (int64_t i; (i = asc_shares_next(shares, n_shares, thread, &turn)) >= 0;) fn(self, i, thread);
         }
     }
 }

@@ -49,11 +49,21 @@ static inline int64_t asc_share_take(asc_share *s) {
     return i < s->end ? i : -1;
 }
 
-/* n units as shares of about the same size, open; returns how many, at most `threads`. */
+/* n units as shares of about the same size, all there from the start (none is awaited); returns how many, at
+ * most `threads`. */
 static inline int asc_shares_init(asc_share *s, int threads, int64_t n) {
     const int shares = threads < ASC_SHARES_MOST ? threads : ASC_SHARES_MOST;
     for (int i = 0; i < shares; i++) asc_share_init(&s[i], n * i / shares, n * (i + 1) / shares);
     return shares;
+}
+
+/* The next unit for a thread, of its own share first; -1 when none is left. *turn begins at 0. */
+static inline int64_t asc_shares_next(asc_share *s, int shares, int thread, int *turn) {
+    for (; *turn < shares; ++*turn) {
+        const int64_t i = asc_share_take(&s[(thread + *turn) % shares]);
+        if (i >= 0) return i;
+    }
+    return -1;
 }
 
 #endif

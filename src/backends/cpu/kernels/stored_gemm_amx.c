@@ -145,10 +145,8 @@ static void some_rows(asc_stored_job *job, int64_t m1, const asc_kargs *args) {
         const int thread = omp_get_thread_num();
         asc_bf16_amx.begin();
         if (!args->left_ready && !job->by_strips) {
-            for (int k = 0; k < n_shares; k++) {
-                asc_share *s = &groups[(thread + k) % n_shares];
-                for (int64_t i = asc_share_take(s); i >= 0; i = asc_share_take(s)) cut_rows(job, i);
-            }
+            int turn = 0;
+            for (int64_t i; (i = asc_shares_next(groups, n_shares, thread, &turn)) >= 0;) cut_rows(job, i);
 #pragma omp barrier
         }
 #pragma omp for schedule(static) nowait

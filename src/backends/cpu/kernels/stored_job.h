@@ -22,10 +22,8 @@ typedef struct asc_stored_job {
     int64_t sum_tiles; /* blocks of 32 sums of 32 values; 0 if the format has no m */
     int64_t m0;        /* first of the rows that are in pieces */
     uint16_t *left;    /* tiles of a as those of asc_bf16_job, three pieces */
-    uint16_t
-        *sums; /* tiles of its sums alike: group i, tile s, piece p is the ((i * sum_tiles + s) * 3 + p)-th */
-    bool by_strips; /* each thread cuts 32 rows at a time, to places of its own in left and sums
-                     */
+    uint16_t *sums;    /* and of its sums: group i, tile s, piece p is the ((i * sum_tiles + s) * 3 + p)-th */
+    bool by_strips;    /* each thread cuts 32 rows at a time, to places of its own in left and sums */
     const asc_epilogue *post;
 } asc_stored_job;
 
