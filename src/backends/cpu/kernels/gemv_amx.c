@@ -315,7 +315,14 @@ GEMVS(q4_1, Q4_1)
 GEMVS(q8_0, Q8_0)
 
 static gemv_fn pick(asc_dtype t, int rows) {
-    return t == ASC_DTYPE_Q8_0 ? q8_0_fns[rows - 1] : (t == ASC_DTYPE_Q4_1 ? q4_1_fns : q4_0_fns)[rows - 1];
+    switch (t) {
+    case ASC_DTYPE_Q8_0:
+        return q8_0_fns[rows - 1];
+    case ASC_DTYPE_Q4_1:
+        return q4_1_fns[rows - 1];
+    default:
+        return q4_0_fns[rows - 1];
+    }
 }
 
 /* ---- the kernel ---- */
