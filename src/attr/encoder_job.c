@@ -201,19 +201,23 @@ static asc_status prompt_types(asc_job *j) {
     return ASC_OK;
 }
 
-/* Token heads: the first token of the word that is asked about, or the one with the most certain class that
- * is not the first one ("O", as such models have it); p holds probabilities [n_prompt, classes]. */
+/* Token heads: the first token of the word that is asked about (whole words before parts of one), or the one
+ * with the most certain class that is not the first one ("O", as such models have it); p holds probabilities
+ * [n_prompt, classes]. */
 static asc_status choose_token(asc_job *j, const float *p, size_t n) {
     asc_encoder_job *e = j->encoder;
     const asc_result *r = j->r;
     asc_view want = j->req->target;
     double best = -1.0;
     if (want.ptr != NULL) {
-        for (size_t at = 0; want.len > 0 && at + want.len <= r->prompt_len; at++) {
-            if (memcmp(r->prompt + at, want.ptr, want.len) != 0) continue;
-            for (size_t i = 0; i < r->n_prompt; i++) {
-                e->token = i;
-                if (r->token_end[i] > at && r->token_start[i] < at + want.len) return ASC_OK;
+        const asc_view word = asc_encoder_trim(want);
+        for (int whole = 1; whole >= 0; whole--) {
+            size_t at = 0;
+            for (; (at = asc_encoder_find(r, word, at, 0, whole != 0)) != SIZE_MAX; at++) {
+                for (size_t i = 0; i < r->n_prompt; i++) {
+                    e->token = i;
+                    if (r->token_end[i] > at && r->token_start[i] < at + word.len) return ASC_OK;
+                }
             }
         }
         asc_view cut = asc_view_cut(want, 60);
@@ -319,7 +323,8 @@ static asc_status name_target(asc_job *j) {
         return copy_text(j, asc_view_of(r->label), &r->target);
     asc_strbuf_init(&b, j->ctx);
     asc_strbuf_addf(&b, "%s of ", r->label);
-    asc_strbuf_add(&b, r->prompt + r->token_start[i], r->token_end[i] - r->token_start[i]);
+    asc_strbuf_addv(&b, asc_encoder_trim(asc_view_make(r->prompt + r->token_start[i],
+                                                       r->token_end[i] - r->token_start[i])));
     asc_status st = asc_strbuf_status(&b);
     if (st == ASC_OK) st = copy_text(j, asc_strbuf_view(&b), &r->target);
     asc_strbuf_deinit(&b);

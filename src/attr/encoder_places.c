@@ -199,6 +199,23 @@ static bool in_word(const asc_result *r, size_t i) {
     return c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
+size_t asc_encoder_find(const asc_result *r, asc_view want, size_t from, size_t least, bool whole) {
+    for (size_t at = from; want.len > 0 && at + want.len <= r->prompt_len; at++) {
+        const size_t end = at + want.len;
+        if (memcmp(r->prompt + at, want.ptr, want.len) != 0) continue;
+        const bool cuts =
+            (at > least && in_word(r, at - 1) && in_word(r, at)) || (in_word(r, end - 1) && in_word(r, end));
+        if (!whole || !cuts) return at;
+    }
+    return SIZE_MAX;
+}
+
+asc_view asc_encoder_trim(asc_view text) {
+    while (text.len > 0 && text.ptr[0] == ' ') text = asc_view_make(text.ptr + 1, text.len - 1);
+    while (text.len > 0 && text.ptr[text.len - 1] == ' ') text.len--;
+    return text;
+}
+
 /* First and last token of what lies at bytes [at, end); false: no answer may lie there. */
 static bool answer_at(const asc_job *j, size_t at, size_t end, int32_t out[2]) {
     const asc_result *r = j->r;
@@ -225,20 +242,14 @@ static asc_status no_answer(asc_job *j, int32_t out[2]) {
  * there is none. */
 static asc_status find_answer(asc_job *j, asc_view given, int32_t out[2]) {
     const asc_result *r = j->r;
-    asc_view want = given;
+    const asc_view want = asc_encoder_trim(given);
     if (given.len == 0) return no_answer(j, out);
-    while (want.len > 0 && want.ptr[0] == ' ') want = asc_view_make(want.ptr + 1, want.len - 1);
-    while (want.len > 0 && want.ptr[want.len - 1] == ' ') want.len--;
     const size_t least =
         j->req->second.ptr != NULL ? j->req->prompt.len : 0; /* not over the border of a pair */
-    for (int whole = 1; whole >= 0 && want.len > 0; whole--) {
-        for (size_t at = least; at + want.len <= r->prompt_len; at++) {
-            const size_t end = at + want.len;
-            if (memcmp(r->prompt + at, want.ptr, want.len) != 0) continue;
-            const bool cuts = (at > least && in_word(r, at - 1) && in_word(r, at)) ||
-                              (in_word(r, end - 1) && in_word(r, end));
-            if ((whole == 0 || !cuts) && answer_at(j, at, end, out)) return ASC_OK;
-        }
+    for (int whole = 1; whole >= 0; whole--) {
+        size_t at = least;
+        for (; (at = asc_encoder_find(r, want, at, least, whole != 0)) != SIZE_MAX; at++)
+            if (answer_at(j, at, at + want.len, out)) return ASC_OK;
     }
     asc_view cut = asc_view_cut(given, 60);
     ASC_FAIL(j->ctx, ASC_NOT_FOUND, "the text has no answer \"" ASC_VIEW_FMT "\"", ASC_VIEW_ARG(cut));

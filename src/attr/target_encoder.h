@@ -62,6 +62,11 @@ ASC_MUST_USE asc_status asc_encoder_targets(asc_job *j);
  * because they are what is asked about. */
 ASC_MUST_USE asc_status asc_encoder_place_targets(asc_job *j);
 bool asc_encoder_fixed(const asc_job *j, size_t i);
+/* Where the prompt's text reads `want` at or behind byte `from`, with `whole` as whole words; behind `least`
+ * lies the text that is meant. SIZE_MAX: nowhere. */
+size_t asc_encoder_find(const asc_result *r, asc_view want, size_t from, size_t least, bool whole);
+/* Without the blanks around it. */
+asc_view asc_encoder_trim(asc_view text);
 /* [MASK] for perturbations, the padding token for paths; else nothing, or zero. */
 asc_baseline asc_encoder_baseline(const asc_job *j, int32_t *id);
 /* Tokens of the prompt that frame the text ([CLS], [SEP]) are no features. `given`: the ids came from the

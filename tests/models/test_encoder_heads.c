@@ -302,10 +302,49 @@ static void test_named_answers(void **state) {
     asc_model_close(m);
 }
 
+/* Word classes: the word of that name, not one that begins with it; parts of words where there is none. */
+static void test_words_by_name(void **state) {
+    static const char *const cases[][2] = {{"a", "a"}, {" film ", "film"}, {"abo", "about"}, {"ou", "about"}};
+    asc_ctx *ctx = *state;
+    char folder[64], path[600], to[128], *config, *tokens;
+    size_t n;
+    asc_model *m;
+    asc_result *r;
+    assert_ok(ctx, asc_file_read(ctx, encoder_path("bert-tokens/config.json", path), 1 << 20, &config, &n));
+    config[n - 1] = '\0';
+    encoder_folder(ctx, "bert-tokens", config, folder);
+    assert_ok(ctx,
+              asc_file_read(ctx, encoder_path("heads/bert-span/tokenizer.json", path), 1 << 20, &tokens, &n));
+    snprintf(to, sizeof to, "%s/tokenizer.json", folder);
+    FILE *f = fopen(to, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(tokens, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+    assert_ok(ctx, asc_model_open(ctx, folder, NULL, &m));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char want[32];
+        asc_request q = {.struct_size = sizeof q,
+                         .method = "saliency",
+                         .prompt = asc_view_of("great about a film a"),
+                         .target = asc_view_of(cases[i][0]),
+                         .label = asc_view_of("2")};
+        if (asc_explain(m, &q, &r) != ASC_OK) fail_msg("%s: %s", cases[i][0], asc_error_message(ctx));
+        snprintf(want, sizeof want, "LABEL_2 of %s", cases[i][1]);
+        assert_string_equal(r->target, want);
+        asc_result_destroy(ctx, r);
+    }
+    asc_model_close(m);
+    assert_int_equal(remove(to), 0);
+    encoder_remove(folder);
+    asc_free(ctx, config);
+    asc_free(ctx, tokens);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_likeliest),
-        cmocka_unit_test(test_methods),       cmocka_unit_test(test_wrong_questions),
-        cmocka_unit_test(test_named_answers), cmocka_unit_test(test_no_answer)};
+        cmocka_unit_test(test_words_by_name),   cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_likeliest),       cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_wrong_questions), cmocka_unit_test(test_named_answers),
+        cmocka_unit_test(test_no_answer)};
     return cmocka_run_group_tests(tests, encoder_setup, encoder_teardown);
 }
