@@ -222,4 +222,45 @@ static inline void same_rows(float **all, float *y, int64_t n_out) {
     free(y);
 }
 
+/* A problem at `highest`: m rows times stored weights, [n,k] with tb. */
+static inline void highest_init(problem *p, asc_ctx *ctx, asc_dtype t, bool tb, int64_t m, int64_t n,
+                                int64_t k) {
+    matmul_init(p, ctx, t, ASC_SHAPE(m, k), tb ? ASC_SHAPE(n, k) : ASC_SHAPE(k, n), false, tb);
+    p->call.level = ASC_PRECISION_HIGHEST;
+}
+
+/* A kernel of tiles at `highest`: a row's bits are those of the row among fewer. */
+static inline void rows_check(const asc_kernel *kernel, asc_ctx *ctx, rng *r, asc_dtype t, bool tb, int64_t n,
+                              int64_t k) {
+    static const int64_t rows[] = {1100, 448, 57, 48, 10, 9, 1};
+    float *values, *x = random_floats(r, rows[0] * k), *all = NULL;
+    uint8_t *w = stored(r, t, n * k, &values);
+    const void *in[2] = {x, w};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        problem p;
+        highest_init(&p, ctx, t, tb, rows[i], n, k);
+        p.call.many_rows = rows[i] < 9;
+        assert_ptr_equal(asc_kernel_pick(&p.call, ASC_ISA_AMX), kernel);
+        same_rows(&all, run(kernel, &p.call, in, p.n_out, 2), p.n_out);
+    }
+    free(all);
+    free(x);
+    free(w);
+    free(values);
+}
+
+/* epilogue_check at `highest` with stored weights. */
+static inline void stored_epilogue_check(const asc_kernel *kernel, asc_ctx *ctx, rng *r, asc_dtype t, bool tb,
+                                         int64_t m, int64_t n, int64_t k) {
+    problem p;
+    highest_init(&p, ctx, t, tb, m, n, k);
+    float *values, *x = random_floats(r, m * k);
+    uint8_t *w = stored(r, t, n * k, &values);
+    const void *in[2] = {x, w};
+    epilogue_check(kernel, &p, in);
+    free(x);
+    free(w);
+    free(values);
+}
+
 #endif

@@ -169,13 +169,6 @@ static void test_rows_do_not_see_each_other(void **state) {
     test_ctx_end(ctx);
 }
 
-static bool same_bits(const float *a, const float *b, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        if (isnan(a[i]) ? !isnan(b[i]) : memcmp(a + i, b + i, sizeof *a) != 0) return false;
-    }
-    return true;
-}
-
 /* Random bytes, so NaN and infinite scales too; NaN payloads are not compared. */
 static void test_expand(void **state) {
     (void)state;

@@ -158,28 +158,11 @@ static void test_rest_of_a_tile(void **state) {
 static void test_rows_do_not_see_each_other(void **state) {
     (void)state;
     if (!present()) skip();
-    static const int64_t rows[] = {1100, 448, 57, 48, 10, 9, 1};
     static const asc_dtype types[] = {ASC_DTYPE_Q4_1, ASC_DTYPE_Q4_0, ASC_DTYPE_F16, ASC_DTYPE_BF16};
     asc_ctx *ctx = test_ctx("cpu", "deferred");
     rng r = {44};
-    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
-        const int64_t n = 160, k = 576;
-        float *values, *x = random_floats(&r, rows[0] * k), *all = NULL;
-        uint8_t *w = stored(&r, types[t], n * k, &values);
-        const void *in[2] = {x, w};
-        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-            problem p;
-            matmul_init(&p, ctx, types[t], ASC_SHAPE(rows[i], k), ASC_SHAPE(k, n), false, false);
-            p.call.level = ASC_PRECISION_HIGHEST;
-            p.call.many_rows = rows[i] < 9;
-            assert_ptr_equal(asc_kernel_pick(&p.call, ASC_ISA_AMX), kernel);
-            same_rows(&all, run(kernel, &p.call, in, p.n_out, 2), p.n_out);
-        }
-        free(all);
-        free(x);
-        free(w);
-        free(values);
-    }
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+        rows_check(kernel, ctx, &r, types[t], false, 160, 576);
     test_ctx_end(ctx);
 }
 
@@ -188,17 +171,7 @@ static void test_epilogue(void **state) {
     if (!present()) skip();
     asc_ctx *ctx = test_ctx("cpu", "deferred");
     rng r = {45};
-    const int64_t m = 75, n = 320, k = 1600;
-    problem p;
-    matmul_init(&p, ctx, ASC_DTYPE_Q4_1, ASC_SHAPE(m, k), ASC_SHAPE(k, n), false, false);
-    p.call.level = ASC_PRECISION_HIGHEST;
-    float *values, *x = random_floats(&r, m * k);
-    uint8_t *w = stored(&r, ASC_DTYPE_Q4_1, n * k, &values);
-    const void *in[2] = {x, w};
-    epilogue_check(kernel, &p, in);
-    free(x);
-    free(w);
-    free(values);
+    stored_epilogue_check(kernel, ctx, &r, ASC_DTYPE_Q4_1, false, 75, 320, 1600);
     test_ctx_end(ctx);
 }
 

@@ -206,28 +206,11 @@ static void test_odd_numbers(void **state) {
 static void test_rows_do_not_see_each_other(void **state) {
     (void)state;
     if (!present()) skip();
-    static const int64_t rows[] = {1100, 448, 57, 48, 10, 9, 1};
     asc_ctx *ctx = test_ctx("cpu", "deferred");
     rng r = {34};
-    for (int t = 0; t < N_TYPES; t++) {
-        const int64_t n = 144, k = asc_dtype_of(types[t])->block_elems == 256 ? 512 : 576;
-        float *values, *x = random_floats(&r, rows[0] * k), *all = NULL;
-        uint8_t *w = stored(&r, types[t], n * k, &values);
-        const void *in[2] = {x, w};
-        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-            problem p;
-            matmul_init(&p, ctx, types[t], ASC_SHAPE(rows[i], k), ASC_SHAPE(n, k), false, true);
-            p.call.level = ASC_PRECISION_HIGHEST;
-            p.call.many_rows = rows[i] < 9;
-            assert_ptr_equal(asc_kernel_pick(&p.call, ASC_ISA_AMX), kernel);
-            float *y = run(kernel, &p.call, in, p.n_out, 2);
-            same_rows(&all, y, p.n_out);
-        }
-        free(all);
-        free(x);
-        free(w);
-        free(values);
-    }
+    for (int t = 0; t < N_TYPES; t++)
+        rows_check(kernel, ctx, &r, types[t], true, 144,
+                   asc_dtype_of(types[t])->block_elems == 256 ? 512 : 576);
     test_ctx_end(ctx);
 }
 
@@ -236,17 +219,7 @@ static void test_epilogue(void **state) {
     if (!present()) skip();
     asc_ctx *ctx = test_ctx("cpu", "deferred");
     rng r = {35};
-    const int64_t m = 75, n = 300, k = 2048;
-    problem p;
-    matmul_init(&p, ctx, ASC_DTYPE_Q5_1, ASC_SHAPE(m, k), ASC_SHAPE(n, k), false, true);
-    p.call.level = ASC_PRECISION_HIGHEST;
-    float *values, *x = random_floats(&r, m * k);
-    uint8_t *w = stored(&r, ASC_DTYPE_Q5_1, n * k, &values);
-    const void *in[2] = {x, w};
-    epilogue_check(kernel, &p, in);
-    free(x);
-    free(w);
-    free(values);
+    stored_epilogue_check(kernel, ctx, &r, ASC_DTYPE_Q5_1, true, 75, 300, 2048);
     test_ctx_end(ctx);
 }
 
