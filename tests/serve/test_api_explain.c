@@ -236,20 +236,28 @@ static void streams_and_links(void **state) {
     api_down(s);
 }
 
-/* What would be too much is refused before it runs. */
+/* What would be too much is refused before it runs. A generation counts 1 MiB besides what it holds
+ * (asc_generate_bytes): so little allows none, 4 MiB a short one. */
 static void limits(void **state) {
     (void)state;
     server *s = api_up(test_data(MODEL), (serve_options){.max_tokens = 8, .max_memory_bytes = 1 << 20});
+    static const char small[] = "{\"prompt\": \"a\", \"max_tokens\": 2}";
+    reply r = api_call(s, "POST", "/v1/completions", small);
+    assert_int_equal(r.status, 413);
+    assert_non_null(strstr(r.body, "too_much_memory"));
+    reply_free(&r);
+    api_down(s);
+    s = api_up(test_data(MODEL), (serve_options){.max_tokens = 8, .max_memory_bytes = 4 << 20});
     static const char *const rows[][2] = {
         {"/v1/explain", "{\"prompt\": \"a b c d e f g h i j k l m n o p\", \"target\": \" q\"}"},
         {"/v1/completions", "{\"prompt\": \"a b c d\", \"max_tokens\": 9}"},
     };
     for (size_t i = 0; i < 2; i++) {
-        reply r = api_call(s, "POST", rows[i][0], rows[i][1]);
+        r = api_call(s, "POST", rows[i][0], rows[i][1]);
         if (r.status != 413) fail_msg("%s: %d %s", rows[i][1], r.status, r.body);
         reply_free(&r);
     }
-    reply r = api_call(s, "POST", "/v1/completions", "{\"prompt\": \"a\", \"max_tokens\": 2}");
+    r = api_call(s, "POST", "/v1/completions", small);
     assert_int_equal(r.status, 200);
     reply_free(&r);
     api_down(s);
