@@ -167,6 +167,7 @@ static void notes_of_the_net(void **state) {
         asc_attribution_destroy(ctx, r);
     }
     q.method = "feature-ablation"; /* differences of values: nothing to warn of */
+    q.base = NULL;
     assert_ok(ctx, asc_attribute(net, &q, &r));
     assert_int_equal(r->n_notes, 0);
     asc_attribution_destroy(ctx, r);
