@@ -27,10 +27,11 @@ static void tell_rule(const pass *p, size_t i, asc_vjp_args *a) {
     a->self = p->rules->self;
     a->slot = i;
     a->y0 = t0;
+    a->ends = p->xs;
+    a->n_ends = p->n_xs;
     for (int k = 0; k < t->n_in; k++) {
         a->moving[k] = t->in[k]->mark == p->w.mark && p->useful[t->in[k]->slot];
         a->in0[k] = t0 != NULL && a->moving[k] ? t0->in[k] : t->in[k];
-        for (size_t x = 0; x < p->n_xs; x++) a->end[k] = a->end[k] || p->xs[x] == t->in[k];
     }
 }
 

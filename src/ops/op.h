@@ -48,7 +48,8 @@ typedef struct asc_vjp_args {
     void *self;              /* the table's context */
     size_t slot;             /* of y among the values of this pass, from old to new */
     bool moving[ASC_MAX_IN]; /* depends on what is differentiated; without need: integers, stored weights */
-    bool end[ASC_MAX_IN];    /* is what is differentiated: the pass goes no further */
+    asc_tensor *const *ends; /* [n_ends] what is differentiated: the pass goes no further */
+    size_t n_ends;
     asc_tensor *y0;          /* paired passes: y of the partner graph; NULL = not paired */
     asc_tensor *in0[ASC_MAX_IN]; /* the partner's inputs; an input that is not moving is its own partner */
     asc_status st;               /* set by a rule that fails, with the error recorded in ctx */

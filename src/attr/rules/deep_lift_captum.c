@@ -4,12 +4,18 @@
 
 static const double EPS = 1e-10; /* Captum's default */
 
-/* Captum 0.9 loses the rule of a layer that another layer with a rule feeds directly (a pool behind a ReLU,
- * an activation behind a pool): what it puts in place of the gradient comes after the other layer has looked.
- * The layer that is attributed to has no rule, and does no harm. */
+/* Captum 0.9 loses the rule of every second layer of those that feed one another directly (a pool behind a
+ * ReLU, an activation behind a pool): what the layer before puts in place of the gradient comes after this
+ * one has looked. A layer that has lost its own does no harm to the next, nor does the one attributed to. */
 static bool lost(const asc_vjp_args *a) {
-    const asc_op *before = a->in[0]->op;
-    return before != NULL && !a->end[0] && asc_dl_captum_hooks(before->opcode);
+    size_t before = 0;
+    for (const asc_tensor *t = a->in[0]; t->op != NULL && asc_dl_captum_hooks(t->op->opcode); t = t->in[0]) {
+        for (size_t i = 0; i < a->n_ends; i++) {
+            if (a->ends[i] == t) return before % 2 == 1;
+        }
+        before++;
+    }
+    return before % 2 == 1;
 }
 
 /* The rescale rule with the derivative where the two inputs are closer than 1e-10. */
