@@ -133,7 +133,7 @@ def main():
     p.add_argument("--encoder")
     p.add_argument("--net", nargs="*", default=[])
     p.add_argument("--bytes-net", nargs="*", default=[])
-    p.add_argument("--image", default=os.path.join(ROOT, "tests/data/image/adam7.png"))
+    p.add_argument("--image", default=os.path.join(ROOT, "examples/turned.png"))
     p.add_argument("--only", default="")
     p.add_argument("--mode")
     p.add_argument("--runs", type=int, default=1)

@@ -186,7 +186,8 @@ def ours_saliency(path, threads):
 
 def ours_bench(path, threads):
     """Prompt processing and generation, and what the machine can do at most."""
-    return [ASCRIBE, "bench", path, "--ids", ",".join(map(str, IDS)), "--threads", str(threads), "--json", "-"]
+    return [ASCRIBE, "bench", path, "--ids", ",".join(map(str, IDS)), "--steps", str(STEPS), "--threads", str(threads),
+            "--json", "-"]
 
 
 PYTHON_JOBS = {"captum-ig": captum_ig, "captum-saliency": captum_saliency, "llama-prompt": llama_prompt,
