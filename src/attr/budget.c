@@ -14,16 +14,11 @@
 enum { ENOUGH_ROWS = 512 };
 static const size_t DEFAULT_MEMORY = (size_t)400 << 20;
 
-static size_t plus(size_t a, size_t b) {
-    size_t sum;
-    return asc_add_size(a, b, &sum) ? sum : SIZE_MAX;
-}
-
 size_t asc_job_limit(const asc_job *j) {
     /* A bound that was given holds for everything. The default one is for what the job adds: weights that are
      * kept expanded, as every device but cpu does, are there before it. */
     return j->req->memory_bytes > 0 ? j->req->memory_bytes
-                                    : plus(DEFAULT_MEMORY, j->ctx->mem.live_bytes[ASC_MEM_WEIGHTS]);
+                                    : asc_price_plus(DEFAULT_MEMORY, j->ctx->mem.live_bytes[ASC_MEM_WEIGHTS]);
 }
 
 bool asc_pass_is_backward(asc_pass_kind kind) {
@@ -32,16 +27,12 @@ bool asc_pass_is_backward(asc_pass_kind kind) {
 
 static bool looks_inside(asc_pass_kind kind) { return kind > ASC_PASS_GRADIENT; }
 
-static size_t total(const asc_price *p) {
-    return plus(plus(plus(p->arena_bytes, p->scratch_bytes), p->output_bytes), p->code_bytes);
-}
-
 /* Largest blocks of a sequence of programs; outputs of the second come on top of those held. */
 static void then(asc_price *sum, const asc_price *next, size_t held) {
     if (next->arena_bytes > sum->arena_bytes) sum->arena_bytes = next->arena_bytes;
     if (next->scratch_bytes > sum->scratch_bytes) sum->scratch_bytes = next->scratch_bytes;
-    if (plus(held, next->output_bytes) > sum->output_bytes)
-        sum->output_bytes = plus(held, next->output_bytes);
+    if (asc_price_plus(held, next->output_bytes) > sum->output_bytes)
+        sum->output_bytes = asc_price_plus(held, next->output_bytes);
     sum->cost.flops += next->cost.flops;
     sum->cost.bytes_read += next->cost.bytes_read;
     sum->cost.bytes_written += next->cost.bytes_written;
@@ -76,7 +67,7 @@ static asc_status need_blocks(asc_job *j, asc_pass_kind kind, size_t len, size_t
     if (st != ASC_OK) return st;
     then(out, &before, 0);
     then(out, &walk, before.output_bytes);
-    then(out, &after, plus(before.output_bytes, before.output_bytes));
+    then(out, &after, asc_price_plus(before.output_bytes, before.output_bytes));
     return ASC_OK;
 }
 
@@ -121,7 +112,7 @@ asc_status asc_job_need(asc_job *j, asc_pass_kind kind, size_t len, size_t b, si
     asc_status st = keep_every > 0 ? need_blocks(j, kind, len, b, keep_every, leaves, out)
                                    : need_plain(j, kind, leaves, out);
     asc_price_end(ctx);
-    out->output_bytes = plus(out->output_bytes, held);
+    out->output_bytes = asc_price_plus(out->output_bytes, held);
     return asc_scope_close(ctx, st);
 }
 
@@ -132,8 +123,8 @@ static asc_status least(asc_job *j, asc_pass_kind kind, size_t len, size_t *keep
         asc_price p;
         asc_status st = asc_job_need(j, kind, len, 1, k, &p);
         if (st != ASC_OK) return st;
-        if (total(&p) < bytes) {
-            bytes = total(&p);
+        if (asc_price_total(&p) < bytes) {
+            bytes = asc_price_total(&p);
             *best = p;
             *keep_every = k;
         }
@@ -155,7 +146,7 @@ static size_t even_batch(size_t want, size_t most) {
 
 static size_t grown(size_t one, size_t two, size_t more) {
     size_t by;
-    return two > one && asc_mul_size(two - one, more, &by) ? plus(one, by) : one;
+    return two > one && asc_mul_size(two - one, more, &by) ? asc_price_plus(one, by) : one;
 }
 
 /* How many prompts fit `room` bytes in this way, when one takes *need; what all of them take. */
@@ -169,7 +160,9 @@ static asc_status fit(asc_job *j, asc_pass_kind kind, size_t len, size_t want, s
     if (most < 2) return ASC_OK;
     asc_status st = asc_job_need(j, kind, len, 2, way->keep_every, &two);
     if (st != ASC_OK) return st;
-    size_t per = total(&two) > total(&one) ? total(&two) - total(&one) : 1, more = (room - total(&one)) / per;
+    size_t per = asc_price_total(&two) > asc_price_total(&one) ? asc_price_total(&two) - asc_price_total(&one)
+                                                               : 1,
+           more = (room - asc_price_total(&one)) / per;
     way->batch = more < most - 1 ? 1 + more : most;
     way->batch = even_batch(want, way->batch);
     need->arena_bytes = grown(one.arena_bytes, two.arena_bytes, way->batch - 1);
@@ -185,11 +178,11 @@ static size_t base_of(const asc_job *j) {
     size_t base = asc_price_base(j->ctx);
     if (j->estimate == NULL) return base;
     const asc_estimate *e = j->estimate;
-    return plus(base > e->probes ? base - e->probes : 0, plus(e->prefix, e->held));
+    return asc_price_plus(base > e->probes ? base - e->probes : 0, asc_price_plus(e->prefix, e->held));
 }
 
 void asc_job_note_peak(asc_job *j, size_t bytes) {
-    size_t before = asc_memory(j->ctx).peak_total, peak = plus(bytes, base_of(j));
+    size_t before = asc_memory(j->ctx).peak_total, peak = asc_price_plus(bytes, base_of(j));
     if (j->estimate == NULL && before > peak) peak = before;
     if (peak > j->r->predicted_peak_bytes) j->r->predicted_peak_bytes = peak;
 }
@@ -198,20 +191,20 @@ static size_t beyond(size_t have, size_t need) { return have > need ? have - nee
 
 size_t asc_job_settle(asc_job *j, const asc_price *p, size_t beside) {
     asc_estimate *e = j->estimate;
-    const size_t limit = asc_job_limit(j), bytes = plus(total(p), beside);
+    const size_t limit = asc_job_limit(j), bytes = asc_price_plus(asc_price_total(p), beside);
     const asc_price_idle left = e == NULL
                                     ? asc_price_left(j->ctx)
                                     : (asc_price_idle){.arena_bytes = e->arena, .scratch_bytes = e->scratch};
     size_t idle = beyond(left.arena_bytes, p->arena_bytes) + beyond(left.scratch_bytes, p->scratch_bytes) +
                   beyond(left.buffer_bytes, p->output_bytes);
-    if (idle > 0 && plus(base_of(j), plus(bytes, idle)) > limit) {
+    if (idle > 0 && asc_price_plus(base_of(j), asc_price_plus(bytes, idle)) > limit) {
         if (e == NULL) asc_exec_trim(j->ctx);
         if (e != NULL) e->arena = e->scratch = 0;
         idle = 0;
     }
-    const size_t all = plus(base_of(j), bytes);
+    const size_t all = asc_price_plus(base_of(j), bytes);
     if (e == NULL && all > limit) asc_price_drop_programs(j->ctx, all - limit);
-    return plus(bytes, idle);
+    return asc_price_plus(bytes, idle);
 }
 
 bool asc_job_drop_programs(asc_job *j) {
@@ -232,7 +225,7 @@ size_t asc_job_room(const asc_job *j) {
 }
 
 asc_status asc_job_too_small(asc_job *j, size_t len, size_t least_bytes) {
-    size_t bytes = plus(base_of(j), least_bytes);
+    size_t bytes = asc_price_plus(base_of(j), least_bytes);
     ASC_FAIL(j->ctx, ASC_RESOURCE_EXHAUSTED, "one prompt of %zu tokens needs %zu bytes; the bound is %zu",
              len, bytes, asc_job_limit(j));
     return asc_hint(j->ctx, "raise --memory to at least %zuM", (bytes >> 20) + 1);
@@ -244,17 +237,19 @@ static asc_status choose(asc_job *j, asc_pass_kind kind, size_t len, size_t *kee
     size_t every = 1;
     *keep_every = 0;
     asc_status st = asc_job_need(j, kind, len, 1, 0, need);
-    if (st != ASC_OK || total(need) <= asc_job_room(j) || !asc_pass_is_backward(kind) || looks_inside(kind) ||
-        j->encoder != NULL || j->neuron.on)
+    if (st != ASC_OK || asc_price_total(need) <= asc_job_room(j) || !asc_pass_is_backward(kind) ||
+        looks_inside(kind) || j->encoder != NULL || j->neuron.on)
         return st;
     smallest = *need;
     st = asc_job_need(j, kind, len, 1, 1, &p);
-    if (st == ASC_OK && total(&p) > asc_job_room(j)) {
-        if (total(&p) < total(&smallest)) smallest = p;
+    if (st == ASC_OK && asc_price_total(&p) > asc_job_room(j)) {
+        if (asc_price_total(&p) < asc_price_total(&smallest)) smallest = p;
         st = least(j, kind, len, &every, &p);
     }
     *keep_every = every;
-    *need = total(&p) < total(&smallest) || total(&p) <= asc_job_room(j) ? p : smallest;
+    *need = asc_price_total(&p) < asc_price_total(&smallest) || asc_price_total(&p) <= asc_job_room(j)
+                ? p
+                : smallest;
     return st;
 }
 
@@ -264,7 +259,7 @@ size_t asc_job_records(const asc_job *j) {
     size_t n = j->req->max_evaluations > 0 ? j->req->max_evaluations : EVALUATIONS, bytes;
     if (r->rule == NULL || strcmp(r->rule, "adaptive") != 0) return 0;
     if (!asc_mul_size(n, r->n_prompt, &n) || !asc_mul_size(n, sizeof(double), &bytes)) return SIZE_MAX;
-    return plus(bytes, bytes / 2); /* asc_grow's spare half */
+    return asc_price_plus(bytes, bytes / 2); /* asc_grow's spare half */
 }
 
 /* The least bound is that of the method's gradients, when this is a forward pass before them. */
@@ -275,14 +270,15 @@ static asc_status refuse(asc_job *j, asc_pass_kind kind, size_t len, size_t byte
     if (j->method->by_gradient && !asc_pass_is_backward(kind)) {
         asc_status st = choose(j, ASC_PASS_PATH, len, &unused, &p);
         if (st != ASC_OK) return st;
-        more = plus(plus(total(&p), 2 * p.program_bytes), plus(PROGRAMS, asc_job_records(j)));
+        more = asc_price_plus(asc_price_plus(asc_price_total(&p), 2 * p.program_bytes),
+                              asc_price_plus(PROGRAMS, asc_job_records(j)));
     } else if (!j->method->by_gradient && j->encoder == NULL) { /* tries of perturbed prompts */
         asc_status st = asc_trie_least(j, len, &more);
         if (st != ASC_OK) return st;
-        more = plus(more, PROGRAMS);
     }
     const size_t records = asc_job_records(j);
-    if (records > 0 && asc_pass_is_backward(kind)) bytes = plus(bytes, plus(PROGRAMS, records));
+    if (records > 0 && asc_pass_is_backward(kind))
+        bytes = asc_price_plus(bytes, asc_price_plus(PROGRAMS, records));
     return asc_job_too_small(j, len, bytes > more ? bytes : more);
 }
 
@@ -291,15 +287,16 @@ asc_status asc_job_batch(asc_job *j, asc_pass_kind kind, size_t len, size_t want
     *out = (asc_way){.batch = 1};
     asc_status st = choose(j, kind, len, &out->keep_every, &need);
     if (st != ASC_OK) return st;
-    if (total(&need) > asc_job_room(j) && asc_job_drop_programs(j))
+    if (asc_price_total(&need) > asc_job_room(j) && asc_job_drop_programs(j))
         st = choose(j, kind, len, &out->keep_every, &need);
     if (st != ASC_OK) return st;
     size_t room = asc_job_room(j);
-    if (total(&need) > room) return refuse(j, kind, len, total(&need));
+    if (asc_price_total(&need) > room) return refuse(j, kind, len, asc_price_total(&need));
     const size_t program = need.program_bytes;
     st = fit(j, kind, len, want, room, out, &need);
     if (st != ASC_OK) return st;
-    if (want % out->batch > 0) need.code_bytes = plus(need.code_bytes, program); /* of the last ones */
+    if (want % out->batch > 0)
+        need.code_bytes = asc_price_plus(need.code_bytes, program); /* of the last ones */
     const size_t bytes = asc_job_settle(j, &need, 0);
     if (j->estimate == NULL) asc_job_note_peak(j, bytes); /* else noted when it is counted */
     if (out->batch > j->r->prompts_per_pass) j->r->prompts_per_pass = out->batch;

@@ -5,8 +5,6 @@
 #include "target.h"
 #include <string.h>
 
-static double seconds_since(uint64_t t0) { return (double)(asc_now_ns() - t0) * 1e-9; }
-
 /* Seconds that a byte of fresh memory costs at its first touch. */
 static asc_status touch_cost(asc_job *j, double *out) {
     enum { LEAST = 32 << 20, MOST = 128 << 20 };
@@ -18,11 +16,11 @@ static asc_status touch_cost(asc_job *j, double *out) {
     char *p = asc_alloc_buffer(j->ctx, ASC_MEM_SCRATCH, bytes);
     if (p == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (size_t i = 0; i < bytes; i += 4096) p[i] = 1;
-    *out = seconds_since(t0) / (double)bytes;
+    *out = asc_seconds_since(t0) / (double)bytes;
     asc_rates_keep(&j->m->rates, ASC_RATE_TOUCH, ASC_PRECISION_HIGHEST, 0.0, 0.0,
                    (double[3]){*out, 0.0, 0.0});
     asc_free(j->ctx, p);
-    j->estimate->measuring += seconds_since(t0);
+    j->estimate->measuring += asc_seconds_since(t0);
     return ASC_OK;
 }
 
@@ -166,7 +164,7 @@ asc_status asc_estimate_job(asc_job *j, uint64_t t0) {
     if (before > r->predicted_peak_bytes) r->predicted_peak_bytes = before;
     r->flops = e.flops;
     r->predicted_bytes_moved = e.bytes;
-    r->predicted_seconds = e.seconds + touch * (double)e.fresh + seconds_since(t0) - e.measuring;
+    r->predicted_seconds = e.seconds + touch * (double)e.fresh + asc_seconds_since(t0) - e.measuring;
     r->converged = true;
     memset(r->scores, 0, r->n_prompt * sizeof *r->scores);
     by_tag(j, &e);

@@ -19,6 +19,9 @@ typedef struct asc_estimate {
     double measuring;             /* seconds spent on rates */
 } asc_estimate;
 
+/* Seconds since t0 (asc_now_ns). */
+static inline double asc_seconds_since(uint64_t t0) { return (double)(asc_now_ns() - t0) * 1e-9; }
+
 /* Counts n prompts (or points) of `len` tokens run in this way, with the evaluations in the result. */
 ASC_MUST_USE asc_status asc_estimate_passes(asc_job *j, asc_pass_kind kind, size_t len, size_t n,
                                             const asc_way *way);

@@ -46,7 +46,7 @@ static asc_status measure(asc_job *j, int64_t n_kept, double *out) {
     if (st == ASC_OK) st = asc_estimate_timed(ctx, whole_step, &s, &t);
     asc_kept_keys_deinit(&s.kept);
     st = asc_scope_close(ctx, st);
-    j->estimate->measuring += (double)(asc_now_ns() - t0) * 1e-9;
+    j->estimate->measuring += asc_seconds_since(t0);
     if (asc_price_base(ctx) > base) j->estimate->probes += asc_price_base(ctx) - base;
     if (st == ASC_OK) *out = t.seconds;
     return st;

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double seconds_since(uint64_t t0) { return (double)(asc_now_ns() - t0) * 1e-9; }
-
 static int ascending(const void *x, const void *y) {
     const double a = *(const double *)x, b = *(const double *)y;
     return (a > b) - (a < b);
@@ -20,7 +18,7 @@ static asc_status once(asc_ctx *ctx, asc_estimate_step step, void *self, asc_tim
     const uint64_t t0 = asc_now_ns();
     asc_scope_begin(ctx);
     const asc_status st = asc_scope_close(ctx, step(self));
-    *out = (asc_timing){asc_exec_stats_of(ctx).flops - flops, seconds_since(t0)};
+    *out = (asc_timing){asc_exec_stats_of(ctx).flops - flops, asc_seconds_since(t0)};
     return st;
 }
 
@@ -160,7 +158,7 @@ asc_status asc_estimate_rate(asc_job *j, const asc_rate_of *what, double *out) {
     uint64_t t0 = asc_now_ns();
     size_t base = asc_price_base(j->ctx);
     asc_status st = measure(j, &w, out);
-    e->measuring += seconds_since(t0);
+    e->measuring += asc_seconds_since(t0);
     if (asc_price_base(j->ctx) > base) e->probes += asc_price_base(j->ctx) - base;
     if (st != ASC_OK) return st;
     asc_rates_keep(&j->m->rates, kind, level, rows, 0.0, (double[3]){*out, 0.0, 0.0});

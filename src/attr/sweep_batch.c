@@ -4,7 +4,7 @@
 static size_t total(const asc_price *p) {
     /* what programs of many small ops take beyond the estimate of their code: measured for ruled passes */
     static const size_t PROGRAMS = (size_t)2 << 20;
-    return p->arena_bytes + p->scratch_bytes + p->output_bytes + p->code_bytes + PROGRAMS;
+    return asc_price_plus(asc_price_total(p), PROGRAMS);
 }
 
 asc_status asc_sweep_batch(const asc_sweep *s, size_t want, size_t *out) {

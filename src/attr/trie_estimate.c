@@ -157,7 +157,7 @@ asc_status asc_trie_estimate(asc_job *j, const asc_trie *t, const asc_trie_plan 
     uint64_t t0 = asc_now_ns();
     const size_t base = asc_price_base(j->ctx);
     asc_status st = measure(j, t, plan, &r);
-    e->measuring += (double)(asc_now_ns() - t0) * 1e-9;
+    e->measuring += asc_seconds_since(t0);
     if (asc_price_base(j->ctx) > base) e->probes += asc_price_base(j->ctx) - base;
     if (st != ASC_OK) return st;
     /* The largest pass, scaled to the tokens of all; what it counts for attention is an upper bound. */

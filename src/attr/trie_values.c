@@ -12,16 +12,9 @@
  * activations larger (docs/SPEED.md). */
 enum { ENOUGH_TOKENS = 512, FEWEST_TOKENS = 16, STEP = 16, PROGRAMS = 1 << 20 };
 
-static size_t plus(size_t a, size_t b) {
-    size_t sum;
-    return asc_add_size(a, b, &sum) ? sum : SIZE_MAX;
-}
-
 static size_t bytes_of(const asc_trie_plan *plan) {
-    const asc_price *p = &plan->need;
-    const size_t programs = (plan->look.shapes - 1) * p->program_bytes; /* one is there already */
-    return plus(plus(plus(p->arena_bytes, p->scratch_bytes), plus(p->output_bytes, p->code_bytes)),
-                plus(plan->store_bytes, programs));
+    const size_t programs = (plan->look.shapes - 1) * plan->need.program_bytes; /* one is there already */
+    return asc_price_plus(asc_price_total(&plan->need), asc_price_plus(plan->store_bytes, programs));
 }
 
 static asc_packed largest(asc_job *j, const asc_trie_plan *plan) {
@@ -76,7 +69,7 @@ asc_status asc_trie_least(asc_job *j, size_t len, size_t *bytes) {
     asc_trie_plan plan = {.most = n, .store = true, .whole = all};
     plan.look = (asc_trie_survey){.n = n, .tail = n, .n_layers = 1, .past = all, .shapes = SHAPES};
     asc_status st = price(j, &plan);
-    *bytes = bytes_of(&plan);
+    *bytes = asc_price_plus(bytes_of(&plan), PROGRAMS);
     return st;
 }
 
@@ -101,7 +94,6 @@ static asc_status choose(asc_job *j, const asc_trie *t, asc_trie_plan *plan) {
     if (bytes_of(plan) < least) least = bytes_of(plan);
     size_t later; /* of other prompts, which may be more of them */
     ASC_TRY(asc_trie_least(j, t->longest, &later));
-    later = plus(later, PROGRAMS);
     return asc_job_too_small(j, t->longest, least > later ? least : later);
 done:
     return st;

@@ -19,7 +19,7 @@ typedef struct asc_trie_plan {
  * sequence. Errors: of asc_job_values. */
 ASC_MUST_USE asc_status asc_trie_values(asc_job *j, asc_trie_row *rows, size_t n, size_t whole, double *out);
 
-/* About what a trie of prompts of len tokens takes at least: passes of the fewest tokens. */
+/* About what a trie of prompts of len tokens takes at least: passes of the fewest tokens, and programs. */
 ASC_MUST_USE asc_status asc_trie_least(asc_job *j, size_t len, size_t *bytes);
 
 /* trie_estimate.c: prices the trie for a dry run. */

@@ -40,9 +40,14 @@ size_t asc_price_buffer(const asc_ctx *ctx, asc_dtype dtype, const asc_shape *sh
     return bytes > SIZE_MAX - BLOCK_OVERHEAD ? SIZE_MAX : bytes + BLOCK_OVERHEAD;
 }
 
-static size_t add(size_t a, size_t b) {
+size_t asc_price_plus(size_t a, size_t b) {
     size_t sum;
     return asc_add_size(a, b, &sum) ? sum : SIZE_MAX;
+}
+
+size_t asc_price_total(const asc_price *p) {
+    return asc_price_plus(asc_price_plus(p->arena_bytes, p->scratch_bytes),
+                          asc_price_plus(p->output_bytes, p->code_bytes));
 }
 
 asc_status asc_price_of(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_price *out) {
@@ -68,14 +73,15 @@ asc_status asc_price_of(asc_ctx *ctx, asc_tensor *const *ts, size_t n, asc_price
         for (size_t i = 0; i < r->n_outs; i++) {
             const asc_tensor *t = r->outs[i].tensor;
             if (t->buf == NULL)
-                out->output_bytes = add(out->output_bytes, asc_price_buffer(ctx, t->dtype, &t->shape));
+                out->output_bytes =
+                    asc_price_plus(out->output_bytes, asc_price_buffer(ctx, t->dtype, &t->shape));
         }
         return ASC_OK;
     }
     for (size_t i = 0; i < r->n; i++) {
         const asc_tensor *t = r->nodes[i];
         if (t->buf == NULL)
-            out->output_bytes = add(out->output_bytes, asc_price_buffer(ctx, t->dtype, &t->shape));
+            out->output_bytes = asc_price_plus(out->output_bytes, asc_price_buffer(ctx, t->dtype, &t->shape));
     }
     return ASC_OK;
 }

@@ -35,5 +35,9 @@ asc_price_idle asc_price_left(const asc_ctx *ctx);
 void asc_price_drop_programs(asc_ctx *ctx, size_t bytes);
 /* What is live now apart from blocks and buffers that the next cut uses again. */
 size_t asc_price_base(const asc_ctx *ctx);
+/* a + b bytes; SIZE_MAX when they are more. */
+size_t asc_price_plus(size_t a, size_t b);
+/* All that a program with this price takes while it runs: blocks, scratch, outputs and code. */
+size_t asc_price_total(const asc_price *p);
 
 #endif
