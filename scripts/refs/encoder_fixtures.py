@@ -14,7 +14,8 @@ import shutil
 import sys
 
 import torch
-from transformers import (AlbertConfig, AlbertForSequenceClassification, AlbertModel, BertConfig, BertForTokenClassification, DebertaV2Config,
+from transformers import (AlbertConfig, AlbertForSequenceClassification, AlbertModel, BertConfig, BertForTokenClassification, DebertaConfig,
+                          DebertaForSequenceClassification, DebertaForTokenClassification, DebertaV2Config,
                           DebertaV2ForSequenceClassification, DebertaV2ForTokenClassification, DebertaV2Model, DeiTConfig, DeiTForImageClassification,
                           DeiTForImageClassificationWithTeacher, ElectraConfig, ElectraForSequenceClassification,
                           ModernBertConfig, ModernBertForSequenceClassification, MPNetConfig, MPNetModel, NomicBertConfig,
@@ -54,6 +55,12 @@ def models():
     yield "albert", "classes", AlbertForSequenceClassification, AlbertConfig(
         **{**COMMON, "num_hidden_layers": 4}, embedding_size=8, num_hidden_groups=2, num_labels=3)
     yield "albert-wide", "embedding", AlbertModel, AlbertConfig(**COMMON, embedding_size=D)
+    yield "albert-inner", "classes", AlbertForSequenceClassification, AlbertConfig(
+        **{**COMMON, "num_hidden_layers": 5}, embedding_size=8, num_hidden_groups=2, inner_group_num=3, num_labels=3)
+    yield "deberta-v1", "classes", DebertaForSequenceClassification, DebertaConfig(  # as deberta-base
+        **COMMON, relative_attention=True, pos_att_type="c2p|p2c", position_biased_input=False, num_labels=3)
+    yield "deberta-v1-places", "tokens", DebertaForTokenClassification, DebertaConfig(
+        **COMMON, relative_attention=True, pos_att_type=["p2c"], type_vocab_size=2, max_relative_positions=5, num_labels=3)
     image = dict(hidden_size=D, num_hidden_layers=2, num_attention_heads=H, intermediate_size=F, image_size=8,
                  patch_size=4, num_labels=3, attn_implementation="eager")
     yield "deit", "image", DeiTForImageClassification, DeiTConfig(**image)
@@ -115,7 +122,8 @@ def main():
         if kind == "image":
             cases = [image_case(model)]
         else:
-            types = [0] * 4 + [1] * 5 if name in ("bert-tokens", "electra", "nomic-classes", "deberta-places", "albert") else None
+            types = [0] * 4 + [1] * 5 if name in ("bert-tokens", "electra", "nomic-classes", "deberta-places", "albert",
+                                                      "deberta-v1-places", "albert-inner") else None
             cases = [text_case(kind, model, [5, 9, 30, 3, 7, 38, 11, 12, 20], types),
                      text_case(kind, model, [8, 4], None)]
         with open(os.path.join(folder, "case.json"), "w", encoding="utf-8") as f:

@@ -16,7 +16,7 @@ import shutil
 import sys
 
 import torch
-from transformers import (AlbertConfig, AlbertForMaskedLM, AlbertForQuestionAnswering, BertConfig, BertForMaskedLM, BertForQuestionAnswering, BertTokenizerFast, DebertaV2Config, DebertaV2ForMaskedLM,
+from transformers import (AlbertConfig, AlbertForMaskedLM, AlbertForQuestionAnswering, BertConfig, BertForMaskedLM, BertForQuestionAnswering, BertTokenizerFast, DebertaConfig, DebertaForMaskedLM, DebertaV2Config, DebertaV2ForMaskedLM,
                           DebertaV2ForQuestionAnswering, DistilBertConfig,
                           DistilBertForMaskedLM, DistilBertForQuestionAnswering, ElectraConfig, ElectraForMaskedLM,
                           ModernBertConfig, ModernBertForMaskedLM, ModernBertForQuestionAnswering, MPNetConfig,
@@ -51,6 +51,11 @@ def more_models():
     yield "electra-small-words", ElectraForMaskedLM, ElectraConfig(**COMMON, embedding_size=6)
     yield "deberta-words", DebertaV2ForMaskedLM, DebertaV2Config(
         **COMMON, relative_attention=True, position_buckets=6, share_att_key=True, pos_att_type=["p2c", "c2p"])
+    yield "deberta-later-words", DebertaV2ForMaskedLM, DebertaV2Config(
+        **COMMON, relative_attention=True, share_att_key=True, pos_att_type=["c2p"], legacy=False)
+    yield "deberta-v1-words", DebertaForMaskedLM, DebertaConfig(**COMMON, relative_attention=True, pos_att_type=["c2p"])
+    yield "deberta-v1-later-words", DebertaForMaskedLM, DebertaConfig(
+        **COMMON, relative_attention=True, pos_att_type=["p2c"], legacy=False, hidden_act="relu")
     yield "albert-span", AlbertForQuestionAnswering, AlbertConfig(**COMMON, embedding_size=8)
     yield "deberta-span", DebertaV2ForQuestionAnswering, DebertaV2Config(
         **COMMON, relative_attention=True, position_buckets=6, share_att_key=True, pos_att_type=["p2c", "c2p"])

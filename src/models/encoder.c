@@ -130,6 +130,12 @@ static asc_tensor *attend(asc_encoder *e, const asc_encoder_run *run, int64_t l,
     return asc_transpose(ctx, asc_matmul(ctx, p, v, false, false), 4, swap);
 }
 
+/* y [B,T,H,D] plus a vector [H*D]; NULL = y */
+static asc_tensor *biased(asc_encoder *e, asc_tensor *y, asc_tensor *bias) {
+    const asc_shape row = ASC_SHAPE(e->cfg.n_heads, e->cfg.head_dim);
+    return bias != NULL ? asc_add(e->ctx, y, asc_reshape(e->ctx, bias, row)) : y;
+}
+
 static asc_tensor *attention(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *h,
                              const beside *more) {
     asc_ctx *ctx = e->ctx;
@@ -138,7 +144,12 @@ static asc_tensor *attention(asc_encoder *e, const asc_encoder_run *run, int64_t
     const asc_encoder_config *c = &e->cfg;
     asc_tensor *q, *k, *v;
     if (h->poison != ASC_OK) return h;
-    if (w->qkv.w != NULL) {
+    if (w->qkv.w != NULL && c->family->by_head) {
+        asc_tensor *y = asc_split_heads(ctx, asc_project(ctx, h, &w->qkv), 3 * c->head_dim);
+        q = biased(e, asc_slice(ctx, y, 3, 0, c->head_dim), w->q_bias);
+        k = asc_slice(ctx, y, 3, c->head_dim, c->head_dim);
+        v = biased(e, asc_slice(ctx, y, 3, 2 * c->head_dim, c->head_dim), w->v_bias);
+    } else if (w->qkv.w != NULL) {
         asc_tensor *y = asc_split_heads(ctx, asc_project(ctx, h, &w->qkv), c->head_dim);
         q = asc_slice(ctx, y, 2, 0, c->n_heads);
         k = asc_slice(ctx, y, 2, c->n_heads, c->n_heads);

@@ -58,7 +58,9 @@ typedef struct asc_encoder_config {
     const char *architecture; /* "bert"; static */
     int64_t n_layers, d_model, n_heads, head_dim, d_ff, n_vocab, context;
     int64_t word_width; /* of the tables of words, places and types; below d_model they are projected */
-    int64_t n_groups;   /* ALBERT: so many layers have weights of their own, each for several; 0 = all have */
+    /* ALBERT: n_layers blocks in n_groups groups with weights of their own, each used by several blocks in a
+     * row; a group is n_inner blocks, one after the other. n_groups 0: every block has weights of its own. */
+    int64_t n_groups, n_inner;
     int64_t n_positions;    /* rows of the table of learned positions; 0 = none */
     int64_t first_position; /* row of the first token's position (RoBERTa: pad + 1) */
     int64_t n_types;        /* token types; 0 = none */
@@ -75,6 +77,8 @@ typedef struct asc_encoder_config {
     asc_head_kind head;
     asc_pooling head_pool;
     bool has_head_dense;
+    bool later_words; /* DeBERTa: the head of masked words is the one of `legacy: false` */
+    bool words_said;  /* ... and the config says so, or the opposite */
     asc_mlp_act head_act;
     double head_eps;  /* of a norm behind the head's first layer; 0 = there is none */
     bool many_labels; /* each class has a probability of its own (sigmoid), not a share (softmax) */
@@ -94,6 +98,7 @@ void asc_encoder_config_deinit(asc_ctx *ctx, asc_encoder_config *c);
 typedef struct asc_encoder_layer {
     const char *attn_label, *mlp_label; /* "blocks.3.attn"; interned */
     asc_proj q, k, v, qkv, o;           /* either q, k, v or qkv */
+    asc_tensor *q_bias, *v_bias;        /* [D], of a qkv by head (DeBERTa v1); NULL: none */
     asc_proj pos_k, pos_q;              /* DeBERTa: of places; w NULL: those of tokens, or none */
     asc_proj gate, up, down;            /* gate.w NULL: none, or its half lies in up */
     asc_norm attn_norm, mlp_norm;       /* attn_norm.w NULL: none (ModernBERT's first block) */

@@ -176,9 +176,10 @@ static asc_status refuse(const reader *r) {
         return asc_encoder_refuse(&r->k, "embedding_size");
     if (!r->c->family->grouped) return ASC_OK;
     ASC_TRY(asc_hf_count(&r->k, "num_hidden_groups", 1, r->c->n_layers, &r->c->n_groups));
-    int64_t inner;
-    ASC_TRY(asc_hf_count(&r->k, "inner_group_num", 1, MOST_LAYERS, &inner));
-    if (inner != 1) return asc_encoder_refuse(&r->k, "inner_group_num");
+    ASC_TRY(asc_hf_count(&r->k, "inner_group_num", 1, MOST_LAYERS, &r->c->n_inner));
+    if (r->c->n_layers * r->c->n_inner > MOST_LAYERS)
+        return asc_hf_invalid(&r->k, "inner_group_num", "at most 1024 blocks in all");
+    r->c->n_layers *= r->c->n_inner;
 done:
     return st;
 }
@@ -208,6 +209,13 @@ static asc_status nameless_head(const reader *r) {
     if (c->head == ASC_HEAD_SPAN) c->has_head_dense = f->names->token_dense != NULL;
     if (c->head == ASC_HEAD_WORDS) c->has_head_dense = true;
     c->head_act = ASC_MLP_GELU;
+    if (c->head == ASC_HEAD_WORDS && f->names->later_dense != NULL) {
+        bool legacy;
+        asc_status st = asc_hf_flag(&r->k, "legacy", true, &legacy);
+        if (st != ASC_OK) return st;
+        c->later_words = !legacy;
+        c->words_said = asc_hf_key(&r->k, "legacy") != NULL;
+    }
     return f->words_act != NULL ? asc_hf_read_act(&r->k, f->words_act, default_act(f), &c->head_act) : ASC_OK;
 }
 

@@ -1,5 +1,6 @@
-/* encoder_deberta.c - what DeBERTa (He et al. 2021, v2 and v3) adds to attention's scores: how far a query
- * fits the position of a key, and a key that of a query, both as seen from each other; and its config. */
+/* encoder_deberta.c - what DeBERTa (He et al. 2021, v1, v2 and v3) adds to attention's scores: how far a
+ * query fits the position of a key, and a key that of a query, both as seen from each other; and its config.
+ */
 #include "encoder_family.h"
 #include "hf_act.h"
 #include "view.h"
@@ -8,12 +9,43 @@
 
 /* ---- config ---- */
 
-/* Is `word` in a list, or in a text of words between bars? */
-static bool names(const asc_json *v, const char *word) {
+/* One of the words of pos_att_type, blanks around it and its case aside. */
+static asc_status part(const asc_hf_keys *k, asc_deberta *d, asc_view word) {
+    char low[4] = "";
+    while (word.len > 0 && word.ptr[0] == ' ') word = asc_view_make(word.ptr + 1, word.len - 1);
+    while (word.len > 0 && word.ptr[word.len - 1] == ' ') word.len--;
+    for (size_t i = 0; word.len == 3 && i < 3; i++)
+        low[i] = (char)(word.ptr[i] >= 'A' && word.ptr[i] <= 'Z' ? word.ptr[i] + 32 : word.ptr[i]);
+    bool *on = strcmp(low, "c2p") == 0 ? &d->on_key : strcmp(low, "p2c") == 0 ? &d->on_query : NULL;
+    if (on == NULL || *on) return asc_hf_refuse(k, "pos_att_type", "supported: c2p and p2c, each once");
+    *on = true;
+    return ASC_OK;
+}
+
+/* A list of words, or a text of words between bars; absent, null and an empty list are none. */
+static asc_status parts(const asc_hf_keys *k, asc_deberta *d) {
+    const asc_json *v = asc_hf_key(k, "pos_att_type");
+    const asc_json_type type = asc_json_typeof(v);
+    asc_status st = ASC_OK;
     asc_view text = asc_json_str(v);
-    for (size_t i = 0; i < asc_json_len(v); i++)
-        if (asc_view_eqs(asc_json_str(asc_json_at(v, i)), word)) return true;
-    return text.ptr != NULL && memmem(text.ptr, text.len, word, strlen(word)) != NULL;
+    if (v == NULL) return ASC_OK;
+    if (type != ASC_JSON_ARRAY && type != ASC_JSON_STRING)
+        return asc_hf_invalid(k, "pos_att_type", "a list of c2p and p2c, or a text like \"p2c|c2p\"");
+    for (size_t i = 0; type == ASC_JSON_ARRAY && st == ASC_OK && i < asc_json_len(v); i++)
+        st = part(k, d, asc_json_str(asc_json_at(v, i)));
+    for (size_t from = 0, i = 0; type == ASC_JSON_STRING && st == ASC_OK && i <= text.len; i++) {
+        if (i < text.len && text.ptr[i] != '|') continue;
+        st = part(k, d, asc_view_make(text.ptr + from, i - from));
+        from = i + 1;
+    }
+    return st;
+}
+
+/* Is there layer_norm among the words of norm_rel_ebd? */
+static bool normed(const asc_hf_keys *k) {
+    static const char word[] = "layer_norm";
+    asc_view text = asc_json_str(asc_hf_key(k, "norm_rel_ebd"));
+    return text.ptr != NULL && memmem(text.ptr, text.len, word, sizeof word - 1) != NULL;
 }
 
 /* A whole number that may be 0 or below, which is "not used" (= absent). */
@@ -28,27 +60,29 @@ asc_status asc_encoder_deberta(const asc_hf_keys *k, asc_encoder_config *c) {
     enum { MOST = 1 << 16 };
     asc_status st = ASC_OK;
     asc_deberta *d = &c->deberta;
-    const asc_json *kinds = asc_hf_key(k, "pos_att_type");
+    const bool first = c->family->by_head;
     int64_t width;
-    bool relative, table;
+    bool relative, table, talks;
     ASC_TRY(asc_hf_flag(k, "relative_attention", false, &relative));
     ASC_TRY(asc_hf_flag(k, "position_biased_input", true, &table));
-    ASC_TRY(asc_hf_flag(k, "share_att_key", false, &d->shared));
-    d->on_key = names(kinds, "c2p");
-    d->on_query = names(kinds, "p2c");
-    if (names(kinds, "p2p")) return asc_encoder_refuse(k, "pos_att_type");
+    if (!first) ASC_TRY(asc_hf_flag(k, "share_att_key", false, &d->shared));
+    ASC_TRY(asc_hf_flag(k, "talking_head", false, &talks));
+    if (first && talks) return asc_encoder_refuse(k, "talking_head");
+    ASC_TRY(parts(k, d));
     d->parts = 1 + d->on_key + d->on_query;
     d->on = relative && d->parts > 1;
     ASC_TRY(maybe(k, "type_vocab_size", MOST, &c->n_types));
     ASC_TRY(maybe(k, "conv_kernel_size", MOST, &width));
-    if (width > 0) return asc_encoder_refuse(k, "conv_kernel_size");
-    ASC_TRY(maybe(k, "position_buckets", MOST, &d->buckets));
+    if (!first && width > 0) return asc_encoder_refuse(k, "conv_kernel_size");
+    if (!first) ASC_TRY(maybe(k, "position_buckets", MOST, &d->buckets));
     ASC_TRY(maybe(k, "max_relative_positions", 1 << 24, &d->farthest));
     if (d->farthest == 0) d->farthest = c->n_positions;
     d->span = d->buckets > 0 ? d->buckets : d->farthest;
     if (d->buckets == 1 || (d->buckets > 0 && d->farthest <= d->buckets / 2 + 1))
-        return asc_hf_invalid(k, "position_buckets", "2 or more, and less than twice max_relative_positions");
-    d->normed = names(asc_hf_key(k, "norm_rel_ebd"), "layer_norm");
+        return asc_hf_invalid(k, "position_buckets",
+                              "2 or more, and at most twice max_relative_positions less 3 (twice "
+                              "max_position_embeddings, where that is not above 0)");
+    d->normed = !first && normed(k);
     width = c->head_dim;
     ASC_TRY(asc_hf_count(k, "attention_head_size", width, 1 << 24, &width));
     if (width != c->head_dim) return asc_encoder_refuse(k, "attention_head_size");

@@ -14,14 +14,16 @@ typedef struct asc_encoder_names {
     /* From the width of the tables (embedding_size) to the model's; NULL: these are one. */
     const char *project;
     const char *word, *position, *type, *embed_norm, *relative, *final_norm;
-    const char *layer;                         /* has one %lld */
+    const char *layer;                         /* has one %lld, or two: group and block in it (ALBERT) */
     const char *relative_norm, *pos_k, *pos_q; /* DeBERTa; pos_k and pos_q of a layer */
     const char *q, *k, *v, *qkv, *o, *attn_norm, *gate, *up, *down, *mlp_norm;
+    const char *q_bias, *v_bias; /* whole names, of a qkv without a bias of its own (DeBERTa v1) */
     const char *head_dense, *head_norm, *head;
     const char *token_dense, *token_norm;         /* in front of the classifier of tokens, and of spans */
     const char *words_dense, *words_norm, *words; /* of a masked language model; `words` has the table's
                                                      weight where the file has none */
     const char *words_bias;                       /* where the bias may be instead of with `words` */
+    const char *later_dense, *later_norm, *later_bias; /* DeBERTa's other head of masked words; always tied */
     const char *span;
 } asc_encoder_names;
 
@@ -38,6 +40,7 @@ typedef struct asc_encoder_family {
     bool rotary;  /* Nomic BERT: rotary positions instead of a table, gated, biases in norms and heads only */
     bool grouped; /* ALBERT: layers share weights in groups, and `project` is always there */
     bool deberta; /* places in attention's scores (encoder_deberta.c) */
+    bool by_head; /* ... of DeBERTa v1: rows of qkv stand head by head; no buckets, no norm of the table */
     bool modern;  /* ModernBERT: rotary positions, local windows, pre-norm, gated */
     asc_mlp_act head_act;
     const char *words_act; /* key of config.json; NULL = gelu */

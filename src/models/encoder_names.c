@@ -36,7 +36,7 @@ static const asc_encoder_names electra = {.prefix = "electra.",
                                           .words_norm = "generator_predictions.LayerNorm",
                                           .words = "generator_lm_head",
                                           .span = "qa_outputs"};
-#define ALBERT "encoder.albert_layer_groups.%lld.albert_layers.0."
+#define ALBERT "encoder.albert_layer_groups.%lld.albert_layers.%lld."
 static const asc_encoder_names albert = {.prefix = "albert.",
                                          BERT_ENTRY,
                                          .project = "encoder.embedding_hidden_mapping_in",
@@ -108,28 +108,28 @@ static const asc_encoder_names modernbert = {.prefix = "model.",
                                              .words = "decoder",
                                              .span = "classifier"};
 
-static const asc_encoder_names deberta = {.prefix = "deberta.",
-                                          BERT_ENTRY,
-                                          .relative = "encoder.rel_embeddings",
+#define DEBERTA                                                                                              \
+    .prefix = "deberta.", BERT_ENTRY, .relative = "encoder.rel_embeddings", .layer = "encoder.layer.%lld.",  \
+    .o = "attention.output.dense", .attn_norm = "attention.output.LayerNorm", .up = "intermediate.dense",    \
+    .down = "output.dense", .mlp_norm = "output.LayerNorm", .head_dense = "pooler.dense",                    \
+    .head = "classifier", .words_dense = "cls.predictions.transform.dense",                                  \
+    .words_norm = "cls.predictions.transform.LayerNorm", .words = "cls.predictions.decoder",                 \
+    .words_bias = "cls.predictions", .later_dense = "lm_predictions.lm_head.dense",                          \
+    .later_norm = "lm_predictions.lm_head.LayerNorm", .later_bias = "lm_predictions.lm_head",                \
+    .span = "qa_outputs"
+static const asc_encoder_names deberta = {DEBERTA,
                                           .relative_norm = "encoder.LayerNorm",
-                                          .layer = "encoder.layer.%lld.",
                                           .q = "attention.self.query_proj",
                                           .k = "attention.self.key_proj",
                                           .v = "attention.self.value_proj",
                                           .pos_k = "attention.self.pos_key_proj",
-                                          .pos_q = "attention.self.pos_query_proj",
-                                          .o = "attention.output.dense",
-                                          .attn_norm = "attention.output.LayerNorm",
-                                          .up = "intermediate.dense",
-                                          .down = "output.dense",
-                                          .mlp_norm = "output.LayerNorm",
-                                          .head_dense = "pooler.dense",
-                                          .head = "classifier",
-                                          .words_dense = "cls.predictions.transform.dense",
-                                          .words_norm = "cls.predictions.transform.LayerNorm",
-                                          .words = "cls.predictions.decoder",
-                                          .words_bias = "cls.predictions",
-                                          .span = "qa_outputs"};
+                                          .pos_q = "attention.self.pos_query_proj"};
+static const asc_encoder_names deberta_v1 = {DEBERTA,
+                                             .qkv = "attention.self.in_proj",
+                                             .q_bias = "attention.self.q_bias",
+                                             .v_bias = "attention.self.v_bias",
+                                             .pos_k = "attention.self.pos_proj",
+                                             .pos_q = "attention.self.pos_q_proj"};
 static const asc_encoder_names nomic = {.prefix = "nomic_bert.",
                                         .word = "embeddings.word_embeddings",
                                         .type = "embeddings.token_type_embeddings",
@@ -152,6 +152,11 @@ static const asc_encoder_names nomic = {.prefix = "nomic_bert.",
 #define BERT_KEYS                                                                                            \
     .width = "hidden_size", .layers = "num_hidden_layers", .heads = "num_attention_heads",                   \
     .ff = "intermediate_size", .act = "hidden_act", .eps = "layer_norm_eps", .default_eps = 1e-12
+
+#define DEBERTA_KEYS                                                                                         \
+    .width = "hidden_size", .layers = "num_hidden_layers", .heads = "num_attention_heads",                   \
+    .ff = "intermediate_size", .act = "hidden_act", .eps = "layer_norm_eps", .default_eps = 1e-7,            \
+    .deberta = true, .head_act = ASC_MLP_GELU, .words_act = "hidden_act", .class_act = "pooler_hidden_act"
 
 const asc_encoder_family asc_encoder_families[] = {
     {.model_type = "bert", .names = &bert, BERT_KEYS, .head_act = ASC_MLP_TANH, .words_act = "hidden_act"},
@@ -182,19 +187,8 @@ const asc_encoder_family asc_encoder_families[] = {
      .behind_pad = true,
      .fixed_pad = true,
      .head_act = ASC_MLP_TANH},
-    {.model_type = "deberta-v2",
-     .names = &deberta,
-     .width = "hidden_size",
-     .layers = "num_hidden_layers",
-     .heads = "num_attention_heads",
-     .ff = "intermediate_size",
-     .act = "hidden_act",
-     .eps = "layer_norm_eps",
-     .default_eps = 1e-7,
-     .deberta = true,
-     .head_act = ASC_MLP_GELU,
-     .words_act = "hidden_act",
-     .class_act = "pooler_hidden_act"},
+    {.model_type = "deberta", .names = &deberta_v1, DEBERTA_KEYS, .by_head = true},
+    {.model_type = "deberta-v2", .names = &deberta, DEBERTA_KEYS},
     /* its own keys, and those of its first files, which are GPT-2's */
     {.model_type = "nomic_bert",
      .names = &nomic,

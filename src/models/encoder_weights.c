@@ -15,7 +15,8 @@ typedef struct binder {
     asc_status st;
     bool *used; /* by tensor index */
     bool prefixed;
-    int64_t layer;  /* whose tensors are bound; -1 = none */
+    int64_t layer;  /* whose tensors are bound, or which group (ALBERT); -1 = none */
+    int64_t inner;  /* the block in its group */
     int64_t number; /* of the layer that they are bound to */
 } binder;
 
@@ -23,15 +24,20 @@ static asc_tensor *own(binder *b, asc_tensor *t) { return asc_owned_add(b->ctx, 
 
 /* Name of a tensor in the files: of the current layer, of the base ('^' or base true), or as it is. */
 static void full_name(const binder *b, const char *name, bool base, const char *end, char out[200]) {
-    char layer[64] = "";
+    char layer[96] = "";
     if (name[0] == '^') {
         base = true;
         name++;
     }
     if (b->layer >= 0) {
-        const char *at = strstr(b->names->layer, "%lld");
-        snprintf(layer, sizeof layer, "%.*s%lld%s", (int)(at - b->names->layer), b->names->layer,
-                 (long long)b->layer, at + 4);
+        const char *at = strstr(b->names->layer, "%lld"), *second = strstr(at + 4, "%lld");
+        int n = snprintf(layer, sizeof layer, "%.*s%lld", (int)(at - b->names->layer), b->names->layer,
+                         (long long)b->layer);
+        if (second == NULL)
+            snprintf(layer + n, sizeof layer - (size_t)n, "%s", at + 4);
+        else
+            snprintf(layer + n, sizeof layer - (size_t)n, "%.*s%lld%s", (int)(second - at - 4), at + 4,
+                     (long long)b->inner, second + 4);
     }
     snprintf(out, 200, "%s%s%s%s", base && b->prefixed ? b->names->prefix : "", layer, name, end);
 }
@@ -108,10 +114,10 @@ static asc_proj bind_proj(binder *b, const char *name, bool base, bool bias, int
     return p;
 }
 
-/* Is there a matrix of this name in the current layer? */
-static bool stored(const binder *b, const char *name) {
+/* Is there a matrix of this name, in the current layer if there is one? */
+static bool stored(const binder *b, const char *name, bool base) {
     char full[200];
-    full_name(b, name, true, ".weight", full);
+    full_name(b, name, base, ".weight", full);
     return asc_weights_find(b->g, full) != NULL;
 }
 
@@ -129,15 +135,17 @@ static void bind_layer(binder *b, asc_encoder_layer *w) {
     const asc_encoder_config *c = &b->e->cfg;
     int64_t d = c->d_model;
     bool first_without = c->pre_norm && b->number == 0; /* ModernBERT: the embeddings' norm stands for it */
-    if (n->qkv != NULL && (n->q == NULL || stored(b, n->qkv))) {
-        w->qkv = bind_proj(b, n->qkv, true, c->attn_bias, 3 * d, d);
+    if (n->qkv != NULL && (n->q == NULL || stored(b, n->qkv, true))) {
+        w->qkv = bind_proj(b, n->qkv, true, c->attn_bias && n->q_bias == NULL, 3 * d, d);
+        if (n->q_bias != NULL) w->q_bias = bind(b, n->q_bias, true, "", true, 0, d);
+        if (n->v_bias != NULL) w->v_bias = bind(b, n->v_bias, true, "", true, 0, d);
     } else {
         w->q = bind_proj(b, n->q, true, c->attn_bias, d, d);
         w->k = bind_proj(b, n->k, true, c->attn_bias, d, d);
         w->v = bind_proj(b, n->v, true, c->attn_bias, d, d);
     }
     if (c->deberta.on && !c->deberta.shared) {
-        if (c->deberta.on_key) w->pos_k = bind_proj(b, n->pos_k, true, true, d, d);
+        if (c->deberta.on_key) w->pos_k = bind_proj(b, n->pos_k, true, !c->family->by_head, d, d);
         if (c->deberta.on_query) w->pos_q = bind_proj(b, n->pos_q, true, true, d, d);
     }
     w->o = bind_proj(b, n->o, true, c->attn_bias, d, d);
@@ -170,10 +178,29 @@ static void bind_words(binder *b) {
     asc_encoder *e = b->e;
     asc_encoder_config *c = &e->cfg;
     const asc_encoder_names *n = b->names;
-    char full[200];
-    full_name(b, n->words_dense, false, ".weight", full);
-    if (b->st == ASC_OK && asc_weights_find(b->g, full) == NULL) {
+    bool here, later;
+    if (b->st != ASC_OK) return;
+    here = stored(b, n->words_dense, false);
+    later = n->later_dense != NULL && stored(b, n->later_dense, false);
+    if (!here && !later) {
         c->head = ASC_HEAD_NONE;
+        return;
+    }
+    if (!(c->later_words ? later : here)) {
+        if (c->words_said) {
+            b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT,
+                             "'%s': legacy is %s, but the head of masked words is %s", b->g->path,
+                             c->later_words ? "false" : "true", later ? n->later_bias : n->words_bias);
+            asc_hint(b->ctx, "config.json and the weights are of different models; set legacy to %s",
+                     later ? "false" : "true");
+            return;
+        }
+        c->later_words = later; /* nobody said: the one that there is */
+    }
+    if (c->later_words) {
+        e->head_dense = bind_proj(b, n->later_dense, false, true, c->d_model, c->d_model);
+        e->head_norm = bind_norm(b, n->later_norm, false, true, c->d_model);
+        e->head = (asc_proj){.w = e->embed, .b = bind(b, n->later_bias, false, ".bias", true, 0, c->n_vocab)};
         return;
     }
     e->head_dense = bind_proj(b, n->words_dense, false, c->head_bias, c->word_width, c->d_model);
@@ -230,6 +257,10 @@ static bool has_no_effect(const binder *b, asc_view name) {
         return true; /* distances, which no score looks at */
     if (b->e->cfg.head == ASC_HEAD_WORDS && asc_view_starts(name, asc_view_of("cls.seq_relationship.")))
         return true;
+    if (b->e->cfg.head == ASC_HEAD_WORDS && b->names->later_dense != NULL &&
+        (asc_view_starts(name, asc_view_of("mask_predictions.")) ||
+         asc_view_starts(name, asc_view_of(b->e->cfg.later_words ? "cls.predictions." : "lm_predictions."))))
+        return true; /* the other head of two, and the one that tells replaced words */
     return b->e->cfg.head == ASC_HEAD_NONE &&
            ((b->prefixed && !in_base) || asc_view_starts(name, asc_view_of("cls.")) ||
             asc_view_starts(name, asc_view_of("lm_head.")));
@@ -278,7 +309,10 @@ asc_status asc_encoder_load(asc_ctx *ctx, const asc_weights *g, asc_encoder_conf
         out->project = bind_proj(&b, n->project, true, true, c->d_model, c->word_width);
     bind_ropes(&b);
     for (int64_t l = 0; l < c->n_layers && b.st == ASC_OK; l++) {
-        b.layer = c->n_groups > 0 ? (int64_t)((double)l / ((double)c->n_layers / (double)c->n_groups)) : l;
+        const int64_t inner = c->n_groups > 0 ? c->n_inner : 1, at = l / inner;
+        const double each = (double)(c->n_layers / inner) / (double)(c->n_groups > 0 ? c->n_groups : 1);
+        b.layer = c->n_groups > 0 ? (int64_t)((double)at / each) : l;
+        b.inner = l % inner;
         b.number = l;
         bind_layer(&b, &out->layers[l]);
     }

@@ -71,6 +71,18 @@ static void test_deberta(void **state) {
          "pooler_hidden_act"},
         {"deberta-v3", "\"pooler_hidden_size\": 12", "\"pooler_hidden_size\": 24", "pooler_hidden_size"},
         {"deberta-v3", "\"max_relative_positions\": -1", "\"max_relative_positions\": 4", "position_buckets"},
+        {"deberta-v1", "[\n    \"c2p\",\n    \"p2c\"\n  ]", "7", "pos_att_type"},
+        {"deberta-v1", "\"p2c\"", "\"p2p\"", "pos_att_type"},
+        {"deberta-v1", "\"p2c\"", "3", "pos_att_type"},
+        {"deberta-v1", "[\n    \"c2p\",\n    \"p2c\"\n  ]", "\"c2p|c2p\"", "pos_att_type"},
+        {"deberta-v1", "[\n    \"c2p\",\n    \"p2c\"\n  ]", "\"P2C | c2p\"", NULL},
+        {"deberta-v1", "\"relative_attention\": true", "\"relative_attention\": true, \"talking_head\": true",
+         "talking_head"},
+        {"deberta-v1", "\"relative_attention\": true",
+         "\"relative_attention\": true, \"conv_kernel_size\": 3", NULL},
+        {"heads/deberta-words", "\"legacy\": true", "\"legacy\": false", "legacy is false"},
+        {"heads/deberta-later-words", "\"legacy\": false", "\"legacy\": true", "legacy is true"},
+        {"heads/deberta-later-words", "\"legacy\": false,", "", NULL},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         expect(*state, bad[i][0], bad[i][1], bad[i][2], bad[i][3]);
@@ -80,7 +92,10 @@ static void test_deberta(void **state) {
 
 static void test_narrow(void **state) {
     static const char *const bad[][4] = {
-        {"albert", "\"inner_group_num\": 1", "\"inner_group_num\": 2", "inner_group_num"},
+        {"albert", "\"inner_group_num\": 1", "\"inner_group_num\": 2",
+         "albert_layers.1.attention.query.weight is missing"},
+        {"albert", "\"inner_group_num\": 1", "\"inner_group_num\": 500", "inner_group_num"},
+        {"albert-inner", "\"inner_group_num\": 3", "\"inner_group_num\": 2", "albert_layers.2"},
         {"albert", "\"num_hidden_groups\": 2", "\"num_hidden_groups\": 5", "num_hidden_groups"},
         {"albert", "\"num_hidden_groups\": 2", "\"num_hidden_groups\": 1", "albert_layer_groups.1"},
         {"albert", "\"embedding_size\": 8", "\"embedding_size\": 16", "embedding_size"},

@@ -14,9 +14,11 @@ enum { MAX = 128 };
 static const double TOLERANCE = 4e-5;
 
 static const char *const names[] = {
-    "bert-words",   "roberta-words",       "distilbert-words", "modernbert-words", "electra-words",
-    "mpnet-words",  "bert-span",           "roberta-span",     "distilbert-span",  "modernbert-span",
-    "albert-words", "electra-small-words", "deberta-words",    "albert-span",      "deberta-span"};
+    "bert-words",      "roberta-words",       "distilbert-words", "modernbert-words",
+    "electra-words",   "mpnet-words",         "bert-span",        "roberta-span",
+    "distilbert-span", "modernbert-span",     "albert-words",     "electra-small-words",
+    "deberta-words",   "deberta-later-words", "deberta-v1-words", "deberta-v1-later-words",
+    "albert-span",     "deberta-span"};
 
 static asc_model *open_head(asc_ctx *ctx, const char *name) {
     char folder[64];
