@@ -134,33 +134,21 @@ static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t
     return c->block == ASC_BLOCK_POST ? y : norm(d, y, &w->attn_post_norm);
 }
 
-/* h [B,T,D] through the experts that the router chooses for each token: softmax over all of them, the k
- * largest, their weights made to add up to 1 or not. Which ones is piecewise constant; their weights have a
- * gradient. */
-static asc_tensor *mixture(asc_decoder *d, const asc_layer *w, asc_tensor *h) {
-    asc_ctx *ctx = d->ctx;
-    const asc_decoder_config *c = &d->cfg;
-    if (h->poison != ASC_OK || h->shape.rank != 3) return h;
-    int64_t b = h->shape.dims[0], t = h->shape.dims[1], k = c->n_experts_used;
-    int last[] = {-1}, experts[] = {2};
-    asc_tensor *p = asc_softmax(ctx, asc_matmul(ctx, h, w->router, false, true));
-    asc_tensor *chosen = asc_top_k(ctx, p, k, true);
-    asc_tensor *share = asc_take_along(ctx, p, chosen, -1);
-    if (c->norm_top_k) share = asc_div(ctx, share, asc_sum(ctx, share, 1, last, true));
-    asc_tensor *rows = asc_reshape(ctx, h, ASC_SHAPE(b, t, 1, c->d_model));
-    rows = asc_broadcast(ctx, rows, ASC_SHAPE(b, t, k, c->d_model));
-    asc_tensor *g = asc_expert_matmul(ctx, rows, w->gate_exps, chosen, true);
-    asc_tensor *u = asc_gated(ctx, g, asc_expert_matmul(ctx, rows, w->up_exps, chosen, true), c->act);
-    asc_tensor *y = asc_expert_matmul(ctx, u, w->down_exps, chosen, true);
-    return asc_sum(ctx, asc_mul(ctx, y, asc_reshape(ctx, share, ASC_SHAPE(b, t, k, 1))), 1, experts, false);
-}
-
 static asc_tensor *mlp(asc_decoder *d, const asc_decoder_run *run, int64_t l, asc_tensor *h) {
     asc_ctx *ctx = d->ctx;
     const asc_decoder_config *c = &d->cfg;
     const asc_layer *w = &d->layers[l];
     asc_tensor *u;
-    if (w->router != NULL) return norm(d, mixture(d, w, h), &w->ffn_post_norm);
+    if (w->router != NULL) {
+        const asc_mixture m = {.router = w->router,
+                               .gate = w->gate_exps,
+                               .up = w->up_exps,
+                               .down = w->down_exps,
+                               .used = c->n_experts_used,
+                               .normalised = c->norm_top_k,
+                               .act = c->act};
+        return norm(d, asc_mix(ctx, h, &m), &w->ffn_post_norm);
+    }
     if (c->gated) {
         asc_tensor *g = asc_project(ctx, h, &w->gate);
         u = asc_gated(ctx, g, asc_project(ctx, h, &w->up), c->act);

@@ -70,6 +70,22 @@ static asc_tensor *relative_bias(asc_encoder *e, int64_t t) {
     return asc_reshape(ctx, asc_transpose(ctx, bias, 3, perm), ASC_SHAPE(1, c->n_heads, t, t));
 }
 
+/* ALiBi, both ways: minus the distance times each head's slope. [1,H,T,T] */
+static asc_tensor *by_slope(asc_encoder *e, int64_t t) {
+    asc_ctx *ctx = e->ctx;
+    const int64_t heads = e->cfg.n_heads;
+    double *slope = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)heads, sizeof *slope);
+    if (slope == NULL) return asc_graph_poison(asc_graph_of(ctx));
+    asc_alibi_slopes(heads, 8.0, slope);
+    for (int64_t i = 0; i < heads; i++) slope[i] = -slope[i];
+    asc_tensor *s = asc_from_f64(ctx, ASC_SHAPE(1, heads, 1, 1), slope);
+    asc_free(ctx, slope);
+    asc_tensor *at = asc_iota(ctx, t, 0.0, 1.0);
+    asc_tensor *d = asc_sub(ctx, asc_reshape(ctx, at, ASC_SHAPE(1, 1, t, 1)),
+                            asc_reshape(ctx, at, ASC_SHAPE(1, 1, 1, t)));
+    return asc_mul(ctx, s, asc_abs(ctx, d));
+}
+
 /* far for keys further away than the window, near for the others: [1,1,T,T] */
 static asc_tensor *by_distance(asc_ctx *ctx, int64_t t, int64_t window, float near, float far) {
     size_t n;
@@ -90,7 +106,9 @@ static asc_tensor *by_distance(asc_ctx *ctx, int64_t t, int64_t window, float ne
 static asc_tensor *score_bias(asc_encoder *e, int64_t t, int64_t window, asc_tensor *seen) {
     asc_ctx *ctx = e->ctx;
     const bool narrow = window > 0 && window < t - 1;
-    asc_tensor *hide = NULL, *bias = e->cfg.n_buckets > 0 ? relative_bias(e, t) : NULL;
+    asc_tensor *hide = NULL, *bias = e->cfg.n_buckets > 0 ? relative_bias(e, t)
+                                     : e->cfg.alibi       ? by_slope(e, t)
+                                                          : NULL;
     if (seen != NULL) {
         hide = asc_reshape(ctx, seen, ASC_SHAPE(seen->shape.dims[0], 1, 1, t));
         if (hides_queries(e))
@@ -170,10 +188,25 @@ static asc_tensor *attention(asc_encoder *e, const asc_encoder_run *run, int64_t
     return asc_project(ctx, at_site(run, ASC_SITE_ATTN_HEADS, l, o), &w->o);
 }
 
+/* A mixture of plain MLPs (Nomic BERT). */
+static asc_tensor *mixture(asc_encoder *e, const asc_encoder_layer *w, asc_tensor *h) {
+    const asc_encoder_config *c = &e->cfg;
+    const asc_mixture m = {.router = w->router,
+                           .up = w->up_exps,
+                           .down = w->down_exps,
+                           .down_by_rows = c->down_by_rows,
+                           .used = c->n_experts_used,
+                           .normalised = c->norm_top_k,
+                           .act = c->act};
+    asc_tensor *y = asc_mix(e->ctx, h, &m);
+    return w->exps_bias != NULL ? asc_add(e->ctx, y, w->exps_bias) : y;
+}
+
 static asc_tensor *mlp(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *h) {
     asc_ctx *ctx = e->ctx;
     const asc_encoder_layer *w = &e->layers[l];
     const asc_encoder_config *c = &e->cfg;
+    if (w->router != NULL) return mixture(e, w, h);
     asc_tensor *u = asc_project(ctx, h, &w->up);
     if (w->gate.w != NULL)
         u = asc_gated(ctx, asc_project(ctx, h, &w->gate), u, c->act);

@@ -62,13 +62,18 @@ typedef struct asc_encoder_config {
      * row; a group is n_inner blocks, one after the other. n_groups 0: every block has weights of its own. */
     int64_t n_groups, n_inner;
     int64_t n_positions;    /* rows of the table of learned positions; 0 = none */
+    bool alibi;             /* scores fall with the distance, by a slope of each head (Jina) */
     int64_t first_position; /* row of the first token's position (RoBERTa: pad + 1) */
     int64_t n_types;        /* token types; 0 = none */
     double eps;
     asc_mlp_act act;
-    bool pre_norm; /* x += attn(norm x); otherwise x = norm(x + attn x) */
-    bool gated;    /* one projection holds the activated half and then the factor (ModernBERT), or two do */
+    bool pre_norm;   /* x += attn(norm x); otherwise x = norm(x + attn x) */
+    bool gated;      /* one projection holds the activated half and then the factor (ModernBERT), or two do */
+    bool gate_in_up; /* one does, though the family has names for two */
     bool attn_bias, mlp_bias, norm_bias, head_bias; /* where biases must be, and only there */
+    bool up_bias;                                   /* of up and gate; mlp_bias is of down */
+    int64_t n_experts, n_experts_used;              /* of layers whose plan says moe */
+    bool norm_top_k, down_by_rows;                  /* asc_mixture's */
     int64_t n_buckets, max_distance; /* relative positions added to attention's scores (MPNet); 0 = none */
     asc_deberta deberta;
     asc_layer_plan *plan; /* n_layers; window: tokens up to so far away on both sides are seen, 0 = all */
@@ -96,12 +101,14 @@ typedef struct asc_encoder_config {
 void asc_encoder_config_deinit(asc_ctx *ctx, asc_encoder_config *c);
 
 typedef struct asc_encoder_layer {
-    const char *attn_label, *mlp_label; /* "blocks.3.attn"; interned */
-    asc_proj q, k, v, qkv, o;           /* either q, k, v or qkv */
-    asc_tensor *q_bias, *v_bias;        /* [D], of a qkv by head (DeBERTa v1); NULL: none */
-    asc_proj pos_k, pos_q;              /* DeBERTa: of places; w NULL: those of tokens, or none */
-    asc_proj gate, up, down;            /* gate.w NULL: none, or its half lies in up */
-    asc_norm attn_norm, mlp_norm;       /* attn_norm.w NULL: none (ModernBERT's first block) */
+    const char *attn_label, *mlp_label;       /* "blocks.3.attn"; interned */
+    asc_proj q, k, v, qkv, o;                 /* either q, k, v or qkv */
+    asc_tensor *q_bias, *v_bias;              /* [D], of a qkv by head (DeBERTa v1); NULL: none */
+    asc_proj pos_k, pos_q;                    /* DeBERTa: of places; w NULL: those of tokens, or none */
+    asc_proj gate, up, down;                  /* gate.w NULL: none, or its half lies in up */
+    asc_tensor *router, *up_exps, *down_exps; /* of a mixture; [E,D], [E,F,D], [E,F,D] or in GGUF [E,D,F] */
+    asc_tensor *exps_bias;                    /* [D], added to what the mixture gives; NULL = none */
+    asc_norm attn_norm, mlp_norm;             /* attn_norm.w NULL: none (ModernBERT's first block) */
 } asc_encoder_layer;
 
 typedef struct asc_encoder {

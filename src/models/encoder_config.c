@@ -29,13 +29,14 @@ static asc_status token_id(const reader *r, const char *key, int32_t *out) {
     return ASC_OK;
 }
 
-/* Of several rows the one whose width the config has. */
+/* Of several rows the one whose width the config has, and whose kind of positions. */
 static const asc_encoder_family *find_family(asc_view type, const asc_json *config) {
     const asc_encoder_family *found = NULL;
+    const bool alibi = asc_view_eqs(asc_json_str(asc_json_get(config, "position_embedding_type")), "alibi");
     for (size_t i = 0; i < asc_n_encoder_families; i++) {
         const asc_encoder_family *f = &asc_encoder_families[i];
         if (!asc_view_eqs(type, f->model_type)) continue;
-        if (found == NULL || asc_json_get(config, found->width) == NULL) found = f;
+        if (found == NULL || asc_json_get(config, found->width) == NULL || (f->alibi && alibi)) found = f;
     }
     return found;
 }
@@ -145,7 +146,8 @@ static asc_status sizes(const reader *r) {
     c->first_position = f->behind_pad ? (f->fixed_pad || c->pad < 0 ? 1 : c->pad) + 1 : 0;
     c->context = c->n_positions - c->first_position;
     if (c->context < 1) return asc_hf_invalid(k, positions, "positions behind that of pad_token_id");
-    if (f->modern || f->rotary) c->n_positions = 0;
+    c->alibi = f->alibi;
+    if (f->modern || f->rotary || f->alibi) c->n_positions = 0;
     if (f->deberta) ASC_TRY(asc_encoder_deberta(k, c));
     if (f->names->relative != NULL && !f->deberta) {
         ASC_TRY(asc_hf_count(k, "relative_attention_num_buckets", 32, 1 << 16, &c->n_buckets));
@@ -162,7 +164,8 @@ static asc_status refuse(const reader *r) {
     asc_view word;
     bool on;
     ASC_TRY(asc_hf_word(&r->k, "position_embedding_type", "absolute", &word));
-    if (!asc_view_eqs(word, "absolute")) return asc_encoder_refuse(&r->k, "position_embedding_type");
+    if (!asc_view_eqs(word, r->c->alibi ? "alibi" : "absolute"))
+        return asc_encoder_refuse(&r->k, "position_embedding_type");
     for (size_t i = 0; i < sizeof off / sizeof *off; i++) {
         ASC_TRY(asc_hf_flag(&r->k, off[i], false, &on));
         if (on) return asc_encoder_refuse(&r->k, off[i]);
@@ -255,21 +258,43 @@ static asc_status plan(const reader *r) {
     c->plan = asc_calloc(r->k.ctx, ASC_MEM_GENERAL, (size_t)c->n_layers, sizeof *c->plan);
     if (c->plan == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (int64_t l = 0; l < c->n_layers; l++) c->plan[l].rope = ASC_ROPE_OFF;
-    c->pre_norm = c->gated = c->family->modern;
+    c->pre_norm = c->family->modern;
+    c->gated = c->gated || c->family->modern;
     if (c->family->rotary) return asc_encoder_nomic(&r->k, c);
     if (!c->family->modern) return ASC_OK;
     asc_status st = modern_layers(r);
     return st == ASC_OK ? modern_ropes(r) : st;
 }
 
+/* What Jina's own code reads beside BERT's keys: a gated MLP without bias, and how texts are pooled. */
+static asc_status jina(const reader *r) {
+    asc_encoder_config *c = r->c;
+    asc_status st = ASC_OK;
+    asc_view kind, pool;
+    ASC_TRY(asc_hf_word(&r->k, "feed_forward_type", "original", &kind));
+    if (!asc_view_eqs(kind, "geglu") && !asc_view_eqs(kind, "reglu"))
+        return asc_hf_refuse(&r->k, "feed_forward_type", "supported: geglu, reglu");
+    c->act = asc_view_eqs(kind, "geglu") ? ASC_MLP_GELU : ASC_MLP_RELU;
+    c->gated = true;
+    c->up_bias = false;
+    ASC_TRY(asc_hf_word(&r->k, "emb_pooler", NULL, &pool));
+    if (pool.ptr == NULL) return ASC_OK;
+    if (!asc_view_eqs(pool, "mean")) return asc_hf_refuse(&r->k, "emb_pooler", "supported: mean");
+    c->plain_pooling = false;
+done:
+    return st;
+}
+
 /* Where biases are: everywhere, but in ModernBERT where its keys say so. */
 static asc_status biases(const reader *r) {
     asc_encoder_config *c = r->c;
     asc_status st = ASC_OK;
-    c->attn_bias = c->mlp_bias = c->norm_bias = c->head_bias = true;
+    c->attn_bias = c->up_bias = c->mlp_bias = c->norm_bias = c->head_bias = true;
+    if (c->alibi) return jina(r);
     if (!c->family->modern) return ASC_OK;
     ASC_TRY(asc_hf_flag(&r->k, "attention_bias", false, &c->attn_bias));
     ASC_TRY(asc_hf_flag(&r->k, "mlp_bias", false, &c->mlp_bias));
+    c->up_bias = c->mlp_bias;
     ASC_TRY(asc_hf_flag(&r->k, "norm_bias", false, &c->norm_bias));
     ASC_TRY(asc_hf_flag(&r->k, "classifier_bias", false, &c->head_bias));
 done:

@@ -17,6 +17,8 @@ typedef struct asc_encoder_names {
     const char *layer;                         /* has one %lld, or two: group and block in it (ALBERT) */
     const char *relative_norm, *pos_k, *pos_q; /* DeBERTa; pos_k and pos_q of a layer */
     const char *q, *k, *v, *qkv, *o, *attn_norm, *gate, *up, *down, *mlp_norm;
+    const char *plain_up;                                 /* stands for `up` where the MLP is not gated */
+    const char *router, *up_exps, *down_exps, *exps_bias; /* whole names, but of the router */
     const char *q_bias, *v_bias; /* whole names, of a qkv without a bias of its own (DeBERTa v1) */
     const char *head_dense, *head_norm, *head;
     const char *token_dense, *token_norm;         /* in front of the classifier of tokens, and of spans */
@@ -41,6 +43,7 @@ typedef struct asc_encoder_family {
     bool grouped; /* ALBERT: layers share weights in groups, and `project` is always there */
     bool deberta; /* places in attention's scores (encoder_deberta.c) */
     bool by_head; /* ... of DeBERTa v1: rows of qkv stand head by head; no buckets, no norm of the table */
+    bool alibi;   /* a config whose position_embedding_type is alibi (Jina) */
     bool modern;  /* ModernBERT: rotary positions, local windows, pre-norm, gated */
     asc_mlp_act head_act;
     const char *words_act; /* key of config.json; NULL = gelu */

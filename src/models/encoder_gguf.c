@@ -1,6 +1,6 @@
 /* encoder_gguf.c - text encoders in GGUF files, as llama.cpp's converter writes them: architectures bert
- * (also RoBERTa's and XLM-R's, whose positions the converter cuts), nomic-bert and modern-bert. Facts and
- * their sources: docs/formats/gguf.md. */
+ * (also RoBERTa's and XLM-R's, whose positions the converter cuts), nomic-bert, nomic-bert-moe, jina-bert-v2
+ * and modern-bert. Facts and their sources: docs/formats/gguf.md. */
 #include "encoder_family.h"
 #include "encoder_gguf.h"
 #include "gguf_vocab.h"
@@ -24,6 +24,27 @@ static const asc_encoder_names bert = {ENTRY,
 static const asc_encoder_names nomic = {
     ENTRY,          .type = "token_types", .qkv = "attn_qkv",   POST_NORMS,          .gate = "ffn_gate",
     .up = "ffn_up", .down = "ffn_down",    .head_dense = "cls", .head = "cls.output"};
+/* the experts are plain MLPs; the converter leaves their common bias out */
+static const asc_encoder_names nomic_moe = {ENTRY,
+                                            .type = "token_types",
+                                            .qkv = "attn_qkv",
+                                            POST_NORMS,
+                                            .up = "ffn_up",
+                                            .down = "ffn_down",
+                                            .router = "ffn_gate_inp",
+                                            .up_exps = "ffn_up_exps.weight",
+                                            .down_exps = "ffn_down_exps.weight",
+                                            .head_dense = "cls",
+                                            .head = "cls.output"};
+static const asc_encoder_names jina = {ENTRY,
+                                       .type = "token_types",
+                                       QKV,
+                                       POST_NORMS,
+                                       .gate = "ffn_gate",
+                                       .up = "ffn_up",
+                                       .down = "ffn_down",
+                                       .head_dense = "cls",
+                                       .head = "cls.output"};
 static const asc_encoder_names modern = {ENTRY,
                                          .final_norm = "output_norm",
                                          QKV,
@@ -39,6 +60,8 @@ static const asc_encoder_names modern = {ENTRY,
 static const asc_encoder_family families[] = {
     {.model_type = "bert", .names = &bert, .head_act = ASC_MLP_TANH},
     {.model_type = "nomic-bert", .names = &nomic, .head_act = ASC_MLP_TANH},
+    {.model_type = "nomic-bert-moe", .names = &nomic_moe, .head_act = ASC_MLP_TANH},
+    {.model_type = "jina-bert-v2", .names = &jina, .alibi = true, .head_act = ASC_MLP_TANH},
     {.model_type = "modern-bert", .names = &modern, .modern = true, .head_act = ASC_MLP_GELU},
 };
 
@@ -55,7 +78,9 @@ bool asc_encoder_is_gguf(const asc_gguf *g) {
            family_of(asc_gguf_str_at(kv->values, 0)) != NULL;
 }
 
-const char *asc_encoder_gguf_names(void) { return "bert, nomic-bert, modern-bert"; }
+const char *asc_encoder_gguf_names(void) {
+    return "bert, nomic-bert, nomic-bert-moe, jina-bert-v2, modern-bert";
+}
 
 typedef struct meta {
     asc_ctx *ctx;
@@ -92,10 +117,12 @@ static asc_status positive(meta *m, const char *suffix, double fallback, double 
 
 /* What would change the numbers and is not supported: the key's value that means "not used" is accepted. */
 static asc_status refuse(meta *m) {
-    static const char *const off[] = {"attention.causal", "attention.max_alibi_bias", "expert_count",
-                                      "attention.clamp_kqv", "moe_every_n_layers"};
+    enum { FIRST_OF_MIXTURES = 3 };
+    static const char *const off[] = {"attention.causal", "attention.max_alibi_bias", "attention.clamp_kqv",
+                                      "expert_count", "moe_every_n_layers"};
     for (size_t i = 0; i < sizeof off / sizeof *off; i++) {
-        const asc_gguf_kv *kv = asc_gguf_kv_find(m->g, key_of(m, off[i]));
+        const bool mixes = m->c->family->names->router != NULL && i >= FIRST_OF_MIXTURES;
+        const asc_gguf_kv *kv = mixes ? NULL : asc_gguf_kv_find(m->g, key_of(m, off[i]));
         if (kv == NULL || (!kv->is_array && !(fabs(asc_gguf_num_at(kv->values, 0)) > 0.0))) continue;
         ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED, "'%s': %s is set, which is not supported", asc_gguf_name(m->g),
                  m->key);
@@ -168,7 +195,7 @@ static asc_status activation(meta *m) {
                 {"reglu", ASC_MLP_RELU}};
     asc_encoder_config *c = m->c;
     asc_view name;
-    c->act = c->family->names->gate != NULL ? ASC_MLP_SILU : ASC_MLP_GELU;
+    c->act = c->family->names->gate != NULL && !c->alibi ? ASC_MLP_SILU : ASC_MLP_GELU;
     if (asc_gguf_kv_find(m->g, key_of(m, "hidden_activation")) == NULL) return ASC_OK;
     asc_status st = asc_gguf_get_str(m->ctx, m->g, m->key, &name);
     if (st != ASC_OK) return st;
@@ -212,7 +239,7 @@ static asc_status plan(meta *m) {
     uint64_t window = 0, period = 3;
     asc_gguf_array list = {0};
     asc_status st = ASC_OK;
-    const bool modern_kind = c->family->modern, turns = c->family->names->position == NULL;
+    const bool modern_kind = c->family->modern, turns = c->family->names->position == NULL && !c->alibi;
     c->plan = asc_calloc(m->ctx, ASC_MEM_GENERAL, (size_t)c->n_layers, sizeof *c->plan);
     if (c->plan == NULL) return ASC_RESOURCE_EXHAUSTED;
     if (modern_kind) {
@@ -255,6 +282,19 @@ done:
     return st;
 }
 
+/* Every n-th layer is a mixture, from the second one on. */
+static asc_status experts(meta *m) {
+    asc_encoder_config *c = m->c;
+    int64_t every;
+    asc_status st = ASC_OK;
+    ASC_TRY(count(m, "moe_every_n_layers", 1024, &every));
+    ASC_TRY(count(m, "expert_count", 65536, &c->n_experts));
+    ASC_TRY(count(m, "expert_used_count", (uint64_t)c->n_experts, &c->n_experts_used));
+    for (int64_t l = 0; l < c->n_layers; l++) c->plan[l].moe = every > 1 && l % every == 1;
+done:
+    return st;
+}
+
 static asc_status configure(asc_ctx *ctx, const asc_gguf *g, asc_encoder_config *out) {
     asc_status st = ASC_OK;
     asc_view arch;
@@ -289,13 +329,17 @@ static asc_status configure(asc_ctx *ctx, const asc_gguf *g, asc_encoder_config 
     out->n_types = out->family->names->type != NULL ? rows_of(&m, "token_types.weight") : 0;
     out->pre_norm = out->family->modern;
     out->gated = out->family->modern || out->family->names->gate != NULL;
+    out->alibi = out->family->alibi;
+    out->gate_in_up = out->alibi && !has(&m, "blk.0.ffn_gate.weight");
     out->attn_bias = has(&m, "blk.0.attn_output.bias");
+    out->up_bias = has(&m, "blk.0.ffn_up.bias");
     out->mlp_bias = has(&m, "blk.0.ffn_down.bias");
     out->norm_bias = has(&m, "token_embd_norm.bias");
     ASC_TRY(activation(&m));
     ASC_TRY(pooling(&m));
     ASC_TRY(labels(&m));
     ASC_TRY(plan(&m));
+    if (out->family->names->router != NULL) ASC_TRY(experts(&m));
 done:
     if (st != ASC_OK) asc_encoder_config_deinit(ctx, out);
     return st;

@@ -130,6 +130,51 @@ static void name_layer(binder *b, asc_encoder_layer *w) {
     if (b->st == ASC_OK && (w->attn_label == NULL || w->mlp_label == NULL)) b->st = ASC_RESOURCE_EXHAUSTED;
 }
 
+/* A stack of matrices [E,rows,cols], of a tensor of that shape or one with the first two in one. */
+static asc_tensor *bind_stack(binder *b, const char *name, int64_t rows, int64_t cols) {
+    const int64_t n = b->e->cfg.n_experts;
+    char full[200], text[128];
+    if (b->st != ASC_OK) return NULL;
+    full_name(b, name, true, "", full);
+    const asc_weight *t = asc_weights_find(b->g, full);
+    if (t == NULL || t->rank == 2) {
+        asc_tensor *flat = bind(b, name, true, "", true, n * rows, cols);
+        return flat != NULL ? own(b, asc_from_stored(b->ctx, t->dtype, ASC_SHAPE(n, rows, cols), t->data))
+                            : NULL;
+    }
+    asc_shape shape = {.rank = t->rank};
+    for (int i = 0; i < t->rank; i++) shape.dims[i] = t->dims[i];
+    b->used[t - b->g->v] = true;
+    if (t->rank == 3 && t->dims[0] == n && t->dims[1] == rows && t->dims[2] == cols &&
+        asc_dtype_expand(t->dtype) != NULL)
+        return own(b, asc_from_stored(b->ctx, t->dtype, shape, t->data));
+    b->st = ASC_FAIL(b->ctx, ASC_INVALID_ARGUMENT,
+                     "'%s': tensor %s has shape %s and type %s; expected [%lld,%lld,%lld] of weights",
+                     b->g->path, full, asc_shape_text(&shape, text), asc_dtype_of(t->dtype)->name,
+                     (long long)n, (long long)rows, (long long)cols);
+    asc_hint(b->ctx, "config and weights contradict each other; fetch the model again");
+    return NULL;
+}
+
+static void bind_mlp(binder *b, asc_encoder_layer *w) {
+    const asc_encoder_names *n = b->names;
+    const asc_encoder_config *c = &b->e->cfg;
+    const int64_t d = c->d_model, f = c->d_ff;
+    const bool apart = c->gated && n->gate != NULL && !c->gate_in_up;
+    if (c->plan[b->number].moe) {
+        w->router = bind(b, n->router, true, ".weight", true, c->n_experts, d);
+        w->up_exps = bind_stack(b, n->up_exps, f, d);
+        w->down_exps =
+            c->down_by_rows ? bind_stack(b, n->down_exps, f, d) : bind_stack(b, n->down_exps, d, f);
+        if (n->exps_bias != NULL) w->exps_bias = bind(b, n->exps_bias, true, "", true, 0, d);
+        return;
+    }
+    if (apart) w->gate = bind_proj(b, n->gate, true, c->up_bias, f, d);
+    w->up = bind_proj(b, !c->gated && n->plain_up != NULL ? n->plain_up : n->up, true, c->up_bias,
+                      c->gated && !apart ? 2 * f : f, d);
+    w->down = bind_proj(b, n->down, true, c->mlp_bias, d, f);
+}
+
 static void bind_layer(binder *b, asc_encoder_layer *w) {
     const asc_encoder_names *n = b->names;
     const asc_encoder_config *c = &b->e->cfg;
@@ -149,9 +194,7 @@ static void bind_layer(binder *b, asc_encoder_layer *w) {
         if (c->deberta.on_query) w->pos_q = bind_proj(b, n->pos_q, true, true, d, d);
     }
     w->o = bind_proj(b, n->o, true, c->attn_bias, d, d);
-    if (n->gate != NULL) w->gate = bind_proj(b, n->gate, true, c->mlp_bias, c->d_ff, d);
-    w->up = bind_proj(b, n->up, true, c->mlp_bias, c->gated && n->gate == NULL ? 2 * c->d_ff : c->d_ff, d);
-    w->down = bind_proj(b, n->down, true, c->mlp_bias, d, c->d_ff);
+    bind_mlp(b, w);
     w->attn_norm = bind_norm(b, n->attn_norm, true, !first_without, d);
     w->mlp_norm = bind_norm(b, n->mlp_norm, true, true, d);
     name_layer(b, w);

@@ -38,6 +38,26 @@ asc_tensor *asc_gated(asc_ctx *ctx, asc_tensor *gate, asc_tensor *up, asc_mlp_ac
     return act == ASC_MLP_SILU ? asc_swiglu(ctx, gate, up) : asc_mul(ctx, asc_activate(ctx, gate, act), up);
 }
 
+asc_tensor *asc_mix(asc_ctx *ctx, asc_tensor *h, const asc_mixture *m) {
+    if (h->poison != ASC_OK || h->shape.rank != 3) return h;
+    const int64_t b = h->shape.dims[0], t = h->shape.dims[1], d = h->shape.dims[2], k = m->used;
+    int last[] = {-1}, experts[] = {2};
+    asc_tensor *p = asc_softmax(ctx, asc_matmul(ctx, h, m->router, false, true));
+    asc_tensor *chosen = asc_top_k(ctx, p, k, true);
+    asc_tensor *share = asc_take_along(ctx, p, chosen, -1);
+    if (m->normalised) share = asc_div(ctx, share, asc_sum(ctx, share, 1, last, true));
+    asc_tensor *rows = asc_broadcast(ctx, asc_reshape(ctx, h, ASC_SHAPE(b, t, 1, d)), ASC_SHAPE(b, t, k, d));
+    asc_tensor *u;
+    if (m->gate != NULL) {
+        asc_tensor *g = asc_expert_matmul(ctx, rows, m->gate, chosen, true);
+        u = asc_gated(ctx, g, asc_expert_matmul(ctx, rows, m->up, chosen, true), m->act);
+    } else {
+        u = asc_activate(ctx, asc_expert_matmul(ctx, rows, m->up, chosen, true), m->act);
+    }
+    asc_tensor *y = asc_expert_matmul(ctx, u, m->down, chosen, !m->down_by_rows);
+    return asc_sum(ctx, asc_mul(ctx, y, asc_reshape(ctx, share, ASC_SHAPE(b, t, k, 1))), 1, experts, false);
+}
+
 asc_tensor *asc_split_heads(asc_ctx *ctx, asc_tensor *x, int64_t head_dim) {
     asc_shape s = x->shape;
     if (s.rank < 1 || s.rank >= ASC_MAX_RANK) return asc_reshape(ctx, x, ASC_SHAPE(-1, 1, head_dim));
@@ -50,6 +70,14 @@ asc_tensor *asc_split_heads(asc_ctx *ctx, asc_tensor *x, int64_t head_dim) {
 asc_tensor *asc_soft_cap(asc_ctx *ctx, asc_tensor *x, double c) {
     if (!(c > 0.0)) return x;
     return asc_scale(ctx, asc_tanh(ctx, asc_scale(ctx, x, 1.0 / c)), c);
+}
+
+void asc_alibi_slopes(int64_t heads, double most, double *out) {
+    int64_t n = 1;
+    while (2 * n <= heads) n *= 2;
+    for (int64_t i = 0; i < heads; i++)
+        out[i] = i < n ? exp2(-most / (double)n * (double)(i + 1))
+                       : exp2(-most / (double)(2 * n) * (double)(2 * (i - n) + 1));
 }
 
 /* Column at which a wave turns `turns` times within the original context. */

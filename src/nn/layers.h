@@ -38,11 +38,29 @@ typedef struct asc_proj {
 } asc_proj;
 asc_tensor *asc_project(asc_ctx *ctx, asc_tensor *x, const asc_proj *p);
 
+/* A mixture of experts: stacks of E matrices. */
+typedef struct asc_mixture {
+    asc_tensor *router;    /* [E,D] */
+    asc_tensor *gate, *up; /* [E,F,D]; gate NULL: not gated */
+    asc_tensor *down;      /* [E,D,F], or [E,F,D] if down_by_rows */
+    bool down_by_rows;
+    int64_t used;    /* experts of each token */
+    bool normalised; /* their shares are made to add up to 1 */
+    asc_mlp_act act;
+} asc_mixture;
+/* h [B,T,D] through the experts that the router chooses for each token: softmax over all of them, the `used`
+ * largest. Which ones is piecewise constant; their shares have a gradient. */
+asc_tensor *asc_mix(asc_ctx *ctx, asc_tensor *h, const asc_mixture *m);
+
 /* Splits the last axis [.., H*D] into [.., H, D]. */
 asc_tensor *asc_split_heads(asc_ctx *ctx, asc_tensor *x, int64_t head_dim);
 
 /* c tanh(x / c); c <= 0 returns x. */
 asc_tensor *asc_soft_cap(asc_ctx *ctx, asc_tensor *x, double c);
+
+/* Slopes of ALiBi's heads (Press et al. 2022): powers of 2^(-most/n), n the largest power of two up to
+ * `heads`; heads beyond n take every second one of twice as many. most is 8 in every model known here. */
+void asc_alibi_slopes(int64_t heads, double most, double *out);
 
 /* Inverse frequencies of rotary embeddings. */
 typedef enum asc_rope_scaling { ASC_ROPE_NONE, ASC_ROPE_LINEAR, ASC_ROPE_YARN } asc_rope_scaling;

@@ -67,10 +67,10 @@ static void text_case(asc_ctx *ctx, asc_model *m, const asc_json *c, const char 
 
 static void test_texts(void **state) {
     static const char *const names[] = {
-        "modernbert",   "xlm-roberta",   "electra",          "bert-tokens", "mpnet",
-        "nomic",        "nomic-first",   "nomic-classes",    "deberta-v3",  "deberta-places",
-        "deberta-key",  "deberta-plain", "electra-small",    "albert",      "albert-wide",
-        "albert-inner", "deberta-v1",    "deberta-v1-places"};
+        "modernbert",    "xlm-roberta",   "electra",     "bert-tokens",    "mpnet",       "nomic",
+        "nomic-first",   "nomic-classes", "deberta-v3",  "deberta-places", "deberta-key", "deberta-plain",
+        "electra-small", "albert",        "albert-wide", "albert-inner",   "deberta-v1",  "deberta-v1-places",
+        "jina",          "jina-classes",  "nomic-moe"};
     asc_ctx *ctx = *state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         asc_model *m = encoder_open(ctx, names[i]);

@@ -22,7 +22,8 @@ static asc_model *open_gguf(asc_ctx *ctx, const char *name) {
 static const double TOLERANCE = 2e-5;
 
 static void test_numbers(void **state) {
-    static const char *const names[] = {"bert", "bert-cls", "roberta-rank", "nomic-bert", "modern-bert"};
+    static const char *const names[] = {"bert",        "bert-cls",     "roberta-rank",  "nomic-bert",
+                                        "modern-bert", "jina-bert-v2", "nomic-bert-moe"};
     asc_ctx *ctx = *state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char file[64];
