@@ -2,10 +2,11 @@
 """Shapley values of 20 words for an answer of 20 tokens at equal standard error: ascribe against both ways of Captum's
 LLMAttribution(ShapleyValueSampling) with its default of 25 orders.
 
-usage: llm_shapley.py MODEL.gguf [--threads N] [--skip-default] [--check ORDERS]
+usage: llm_shapley.py MODEL.gguf [--threads N] [--skip-default] [--default-orders N] [--check ORDERS]
 
 Captum gives no standard errors; they are those of its own orders' contributions (llm_captum.py). ascribe is run with
 more and more samples until the root mean square of its printed errors is no larger, and that run's time counts.
+--default-orders: the token loop runs so many of the orders and its time is scaled up: every order costs as many prompts.
 --check: also runs ascribe with so many orders' worth of sets and prints how far both are from that.
 """
 import argparse
@@ -24,6 +25,7 @@ def main():
     p.add_argument("--orders", type=int, default=25)
     p.add_argument("--text", default=TEXT)
     p.add_argument("--skip-default", action="store_true", help="leave out the token loop (minutes)")
+    p.add_argument("--default-orders", type=int, default=0)
     p.add_argument("--check", type=int, default=0)
     p.add_argument("--empty", type=int, default=1, help="token that stands for an empty prompt")
     a = p.parse_args()
@@ -36,7 +38,13 @@ def main():
     print("Shapley values, %d words, %d answer tokens, %d thread(s)" % (n, len(first["target"]["ids"]), a.threads))
     them = {True: llm_runs.captum(a.model, a.threads, first, "shapley", True, a.orders, empty=a.empty)}
     if not a.skip_default:
-        them[False] = llm_runs.captum(a.model, a.threads, first, "shapley", False, a.orders, empty=a.empty)
+        run = a.default_orders or a.orders
+        them[False] = llm_runs.captum(a.model, a.threads, first, "shapley", False, run, empty=a.empty)
+        if run < a.orders:
+            print("Captum, default: %.2f s for %d of %d orders" % (them[False]["seconds"], run, a.orders), flush=True)
+            them[False]["seconds"] *= a.orders / run
+            them[False]["evaluations"] = round(them[False]["evaluations"] * a.orders / run)
+            them[False]["errors"] = them[True]["errors"]
     error = llm_runs.rms(them[True]["errors"])
     for one_pass, t in them.items():
         print("%-20s %8.2f s  peak %5.0f MB  %5d prompts  standard error %.4f" % (
