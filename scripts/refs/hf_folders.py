@@ -116,6 +116,31 @@ CASES = {
     "gpt2-by-depth": ("gpt2", dict(n_layer=2, n_inner=24, scale_attn_by_inverse_layer_idx=True), "bfloat16", {}),
     "stablelm-qk": ("stablelm", dict(qk_layernorm=True), "bfloat16", {}),
     "phi-qk": ("phi", dict(qk_layernorm=True), "bfloat16", {}),
+    "olmo": ("olmo", dict(clip_qkv=0.9), "bfloat16", {}),
+    "qwen2_moe": ("qwen2_moe", dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=10, norm_topk_prob=True,
+                                    shared_expert_intermediate_size=14, num_hidden_layers=3, decoder_sparse_step=2), "bfloat16", {}),
+    "granitemoe": ("granitemoe", dict(num_local_experts=4, num_experts_per_tok=2, embedding_multiplier=6.0, logits_scaling=4.0,
+                                      residual_multiplier=0.3, attention_multiplier=0.2), "bfloat16", {}),
+    "arcee": ("arcee", dict(mlp_bias=True), "bfloat16", dict(old=True)),
+    "nemotron": ("nemotron", dict(head_dim=16), "bfloat16", dict(old=True)),
+    "helium": ("helium", dict(head_dim=8), "bfloat16", {}),
+    "seed_oss": ("seed_oss", dict(head_dim=8, attention_out_bias=True), "bfloat16", {}),
+    "ernie4_5": ("ernie4_5", dict(head_dim=8, use_bias=True), "bfloat16", {}),
+    "ministral": ("ministral", dict(head_dim=8, sliding_window=3, layer_types=["full_attention", "sliding_attention"]), "bfloat16", {}),
+    "glm": ("glm", dict(head_dim=8), "bfloat16", dict(old=True)),
+    "glm4": ("glm4", dict(head_dim=8), "bfloat16", {}),
+    "exaone4": ("exaone4", dict(sliding_window=3, num_hidden_layers=4, sliding_window_pattern=4), "bfloat16", {}),
+    "exaone4-full": ("exaone4", dict(sliding_window=None, layer_types=["full_attention"] * 2), "bfloat16", {}),
+    "hunyuan_v1_dense": ("hunyuan_v1_dense", dict(head_dim=8, rope_parameters=rope("dynamic", alpha=50.0, factor=1.0)), "bfloat16", {}),
+    "gptj": ("gptj", dict(rotary_dim=4), "bfloat16", {}),
+    "gpt_neo": ("gpt_neo", dict(window_size=3, attention_types=[[["global", "local"], 1]]), "bfloat16", {}),
+    "gpt_bigcode": ("gpt_bigcode", dict(n_layer=2), "bfloat16", {}),
+    "gpt_bigcode-heads": ("gpt_bigcode", dict(multi_query=False, n_inner=20), "bfloat16", {}),
+    "opt": ("opt", dict(), "bfloat16", {}),
+    "falcon-one": ("falcon", dict(bias=True), "bfloat16", {}),
+    "falcon-groups": ("falcon", dict(new_decoder_architecture=True, num_kv_heads=2, num_attention_heads=4, hidden_size=32), "bfloat16", {}),
+    "falcon-serial": ("falcon", dict(multi_query=False, parallel_attn=False), "bfloat16", {}),
+    "persimmon": ("persimmon", dict(), "bfloat16", {}),
     "gemma3_text-cap": ("gemma3_text", dict(head_dim=8, attn_logit_softcapping=2.0, query_pre_attn_scalar=1),
                         "bfloat16", {}),  # the cap is not looked at
 }
@@ -124,21 +149,29 @@ CASES = {
 SMALL = ["llama-bias-linear", "llama-f64", "llama-llama3", "qwen2-window", "qwen3_moe-norm", "mixtral", "gemma2-old",
          "gemma3_text-old", "phi3-longrope-old", "gpt2-plain-names", "smollm3-window",
          "granite", "cohere-qk", "cohere2", "phi", "olmoe-clip", "gpt2-by-depth", "phi-qk", "gemma3_text-cap",
-         "stablelm-qk"]
+         "stablelm-qk", "olmo", "qwen2_moe", "granitemoe", "arcee", "nemotron", "helium", "seed_oss", "ernie4_5", "ministral", "glm",
+         "glm4", "exaone4", "exaone4-full", "hunyuan_v1_dense", "gptj", "gpt_neo", "gpt_bigcode", "gpt_bigcode-heads", "opt",
+         "falcon-one", "falcon-groups", "falcon-serial", "persimmon"]
 
 
 def build(model_type, more, dtype):
     sizes = dict(SIZES)
-    if model_type == "gpt2":
+    if model_type in ("gpt2", "gptj", "gpt_bigcode"):
         sizes = dict(vocab_size=SIZES["vocab_size"], n_embd=SIZES["hidden_size"], n_layer=1,
                      n_head=SIZES["num_attention_heads"], n_positions=64, bos_token_id=1, eos_token_id=2)
-    if model_type == "gpt_neox":
+    if model_type in ("gpt_neox", "gpt_neo", "opt", "falcon", "persimmon"):
         del sizes["num_key_value_heads"]
+    if model_type == "gpt_neo":
+        sizes["num_layers"], sizes["num_heads"] = sizes.pop("num_hidden_layers"), sizes.pop("num_attention_heads")
+    if model_type == "opt":
+        sizes["ffn_dim"], sizes["word_embed_proj_dim"] = sizes.pop("intermediate_size"), sizes["hidden_size"]
+    if model_type == "falcon":
+        sizes["ffn_hidden_size"] = sizes.pop("intermediate_size")
     sizes.update(more)
     config = CONFIG_MAPPING[model_type](**sizes)
     torch.manual_seed(len(model_type) + 7 * len(more))
     model = AutoModelForCausalLM.from_config(config)
-    plus_one = model_type.startswith("gemma")
+    plus_one = model_type.startswith("gemma") or model_type == "nemotron"
     with torch.no_grad():
         for name, p in model.named_parameters():
             if "norm" in name or "ln_" in name:

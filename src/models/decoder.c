@@ -45,10 +45,14 @@ static qkv cut_fused(asc_decoder *d, asc_tensor *y, int64_t rows) {
     const asc_decoder_config *c = &d->cfg;
     qkv s;
     if (c->fused_qkv_by_head) {
-        y = asc_split_heads(ctx, y, 3 * c->head_dim);
-        s.q = asc_slice(ctx, last_tokens(ctx, y, rows), 3, 0, c->head_dim);
-        s.k = asc_slice(ctx, y, 3, c->head_dim, c->head_dim);
-        s.v = asc_slice(ctx, y, 3, 2 * c->head_dim, c->head_dim);
+        const int64_t each = c->n_heads / c->n_kv, d_head = c->head_dim;
+        y = asc_split_heads(ctx, y, (each + 2) * d_head);
+        s.q = asc_slice(ctx, last_tokens(ctx, y, rows), 3, 0, each * d_head);
+        s.k = asc_slice(ctx, y, 3, each * d_head, d_head);
+        s.v = asc_slice(ctx, y, 3, (each + 1) * d_head, d_head);
+        if (each > 1 && s.q->poison == ASC_OK)
+            s.q =
+                asc_reshape(ctx, s.q, ASC_SHAPE(s.q->shape.dims[0], s.q->shape.dims[1], c->n_heads, d_head));
         return s;
     }
     y = asc_split_heads(ctx, y, c->head_dim);
@@ -72,16 +76,24 @@ static asc_tensor *heads(asc_decoder *d, asc_tensor *h, const asc_proj *p, const
     if (d->cfg.qk_norm == ASC_QK_NORM_WIDE && n != NULL) y = norm(d, y, n);
     y = asc_split_heads(d->ctx, y, d->cfg.head_dim);
     if (d->cfg.qk_norm == ASC_QK_NORM_EACH && n != NULL) return norm_each(d, y, n);
-    return d->cfg.qk_norm == ASC_QK_NORM_HEAD && n != NULL ? norm(d, y, n) : y;
+    return d->cfg.qk_norm == ASC_QK_NORM_HEAD && !d->cfg.qk_norm_late && n != NULL ? norm(d, y, n) : y;
 }
 
 static qkv project(asc_decoder *d, const asc_layer *w, asc_tensor *h, int64_t rows) {
     asc_ctx *ctx = d->ctx;
     const double most = d->cfg.clip_qkv;
-    if (w->qkv.w != NULL) return cut_fused(d, asc_project(ctx, h, &w->qkv), rows);
-    qkv s = {.q = heads(d, last_tokens(ctx, h, rows), &w->q, &w->q_norm),
-             .k = heads(d, h, &w->k, &w->k_norm),
-             .v = heads(d, h, &w->v, NULL)};
+    qkv s;
+    if (w->qkv.w != NULL) {
+        s = cut_fused(d, asc_project(ctx, h, &w->qkv), rows);
+        if (d->cfg.qk_norm == ASC_QK_NORM_HEAD) {
+            s.q = norm(d, s.q, &w->q_norm);
+            s.k = norm(d, s.k, &w->k_norm);
+        }
+    } else {
+        s = (qkv){.q = heads(d, last_tokens(ctx, h, rows), &w->q, &w->q_norm),
+                  .k = heads(d, h, &w->k, &w->k_norm),
+                  .v = heads(d, h, &w->v, NULL)};
+    }
     if (most > 0.0)
         s = (qkv){.q = asc_clip(ctx, s.q, -most, most),
                   .k = asc_clip(ctx, s.k, -most, most),
@@ -111,6 +123,10 @@ static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t
     qkv s = project(d, w, h, at->rows);
     s.k = turn(d, s.k, at->pos, rope, at->whole);
     s.q = turn(d, s.q, at->last, rope, at->whole);
+    if (c->qk_norm_late) {
+        s.k = norm(d, s.k, &w->k_norm);
+        s.q = norm(d, s.q, &w->q_norm);
+    }
     if (c->scale_by_depth) s.q = asc_scale(ctx, s.q, 1.0 / (double)(l + 1));
     asc_tensor *o;
     if (run->attend != NULL) {
@@ -134,6 +150,15 @@ static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t
     return c->block == ASC_BLOCK_POST ? y : norm(d, y, &w->attn_post_norm);
 }
 
+/* Of one expert that every token takes, beside those that the router chooses. */
+static asc_tensor *shared(asc_decoder *d, const asc_layer *w, asc_tensor *h) {
+    asc_ctx *ctx = d->ctx;
+    asc_tensor *u = asc_gated(ctx, asc_project(ctx, h, &w->gate), asc_project(ctx, h, &w->up), d->cfg.act);
+    asc_tensor *y = asc_project(ctx, u, &w->down);
+    if (w->shared_gate == NULL) return y;
+    return asc_mul(ctx, y, asc_sigmoid(ctx, asc_matmul(ctx, h, w->shared_gate, false, true)));
+}
+
 static asc_tensor *mlp(asc_decoder *d, const asc_decoder_run *run, int64_t l, asc_tensor *h) {
     asc_ctx *ctx = d->ctx;
     const asc_decoder_config *c = &d->cfg;
@@ -147,7 +172,9 @@ static asc_tensor *mlp(asc_decoder *d, const asc_decoder_run *run, int64_t l, as
                                .used = c->n_experts_used,
                                .normalised = c->norm_top_k,
                                .act = c->act};
-        return norm(d, asc_mix(ctx, h, &m), &w->ffn_post_norm);
+        asc_tensor *mixed = asc_mix(ctx, h, &m);
+        if (w->up.w != NULL) mixed = asc_add(ctx, mixed, shared(d, w, h));
+        return norm(d, mixed, &w->ffn_post_norm);
     }
     if (c->gated) {
         asc_tensor *g = asc_project(ctx, h, &w->gate);

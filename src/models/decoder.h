@@ -44,23 +44,27 @@ typedef struct asc_decoder_config {
     asc_norm_kind norm;
     double eps;
     bool norm_plus_one; /* norms multiply by 1 + weight (Gemma in Hugging Face files) */
+    bool bare_norms;    /* norms have neither weight nor bias (OLMo 1) */
     asc_block_kind block;
     bool pre_norms, post_norms; /* OLMo 2 has only the latter, Gemma 2 both */
     asc_qk_norm qk_norm;
+    bool qk_norm_late;       /* of heads, behind the rotary embedding (HunYuan) */
+    int64_t position_offset; /* row of the first token in the table of learned positions (OPT: 2) */
     asc_positions positions;
     bool rope_interleaved; /* rotary pairs (2i, 2i+1); otherwise (i, i + n_rot/2) */
     asc_rope_config rope[ASC_N_ROPES];
     int n_ropes;
     asc_mlp_act act;
     bool gated;             /* down(act(gate x) * up x); otherwise down(act(up x)) */
-    bool fused_qkv_by_head; /* attn_qkv rows stand head by head as q, k, v (GPT-NeoX) */
+    bool fused_qkv_by_head; /* attn_qkv rows stand by key head: its q, k, v (GPT-NeoX, Falcon) */
     double attn_scale, attn_cap, final_cap;
     bool scale_by_depth; /* layer l divides its attention scores by l + 1 as well (an option of GPT-2) */
     double clip_qkv;     /* q, k and v are cut to -clip_qkv .. clip_qkv (an option of OLMoE); 0 = not */
     double embed_scale, residual_scale, logit_scale; /* factors; 0 = 1. Logits are multiplied */
     int64_t n_experts, n_experts_used, d_expert;
-    bool norm_top_k; /* the chosen experts' weights are made to add up to 1 */
-    bool not_causal; /* every token sees every other; no prefix can be shared */
+    int64_t d_shared; /* width of an expert that every token takes; 0 = none */
+    bool norm_top_k;  /* the chosen experts' weights are made to add up to 1 */
+    bool not_causal;  /* every token sees every other; no prefix can be shared */
 } asc_decoder_config;
 void asc_decoder_config_deinit(asc_ctx *ctx, asc_decoder_config *c);
 
@@ -74,6 +78,8 @@ typedef struct asc_layer {
     asc_proj q, k, v, qkv, o; /* either q, k, v or qkv */
     asc_proj gate, up, down;
     asc_tensor *router, *gate_exps, *up_exps, *down_exps; /* [E,D], [E,F,D], [E,F,D], [E,D,F] */
+    asc_tensor
+        *shared_gate; /* [1,D]: the sigmoid of its product is the share of gate, up and down; or NULL */
 } asc_layer;
 
 typedef struct asc_decoder {

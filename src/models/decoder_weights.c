@@ -152,12 +152,13 @@ asc_tensor *asc_bind_matrix(asc_binder *b, const char *name, bool required, int6
     return t != NULL ? rows_of(b, t, rows, cols, 0, rows) : NULL;
 }
 
-static asc_tensor *zeros(asc_binder *b, int64_t n) {
+static asc_tensor *filled(asc_binder *b, int64_t n, double with) {
     double *v = asc_calloc(b->ctx, ASC_MEM_GENERAL, (size_t)n, sizeof *v);
     if (v == NULL) {
         b->st = ASC_RESOURCE_EXHAUSTED;
         return NULL;
     }
+    for (int64_t i = 0; i < n; i++) v[i] = with;
     asc_tensor *t = asc_bind_own(b, asc_from_f64(b->ctx, ASC_SHAPE(n), v));
     asc_free(b->ctx, v);
     return t;
@@ -167,13 +168,18 @@ static asc_norm bind_norm(asc_binder *b, const char *name, bool wanted, int64_t 
     char bias[64], weight[64];
     asc_norm n = {0};
     if (!wanted) return n;
+    if (b->d->cfg.bare_norms) {
+        if (b->st == ASC_OK) n.w = filled(b, cols, 1.0);
+        if (b->st == ASC_OK && b->d->cfg.norm == ASC_NORM_LAYER) n.b = filled(b, cols, 0.0);
+        return n;
+    }
     snprintf(weight, sizeof weight, "%s.weight", name);
     snprintf(bias, sizeof bias, "%s.bias", name);
     n.w = asc_bind_vector(b, weight, true, cols, b->d->cfg.norm_plus_one ? 1.0 : 0.0);
     if (b->d->cfg.norm != ASC_NORM_LAYER) return n;
     n.b = asc_bind_vector(b, bias, false, cols, 0.0);
     if (n.b != NULL) b->d->has_bias = true;
-    if (n.b == NULL && b->st == ASC_OK) n.b = zeros(b, cols); /* Cohere's have none; the op wants one */
+    if (n.b == NULL && b->st == ASC_OK) n.b = filled(b, cols, 0.0); /* Cohere's have none; the op wants one */
     return n;
 }
 
@@ -211,11 +217,29 @@ static void cut_gate(asc_binder *b, asc_layer *l) {
     if (l->up.b != NULL) b->d->has_bias = true;
 }
 
+/* [1,D], which GGUF files hold as [D]. */
+static asc_tensor *bind_share(asc_binder *b, int64_t d) {
+    const asc_weight *t = asc_bind_find(b, "ffn_gate_inp_shexp.weight", true);
+    if (t == NULL) return NULL;
+    asc_weight row = *t;
+    if (row.rank == 1) {
+        row.rank = 2;
+        row.dims[1] = row.dims[0];
+        row.dims[0] = 1;
+    }
+    return rows_of(b, &row, 1, d, 0, 1);
+}
+
 static void bind_mlp(asc_binder *b, asc_layer *l) {
     const asc_decoder_config *c = &b->d->cfg;
     int64_t d = c->d_model;
     if (c->plan[b->layer].moe) {
         asc_bind_experts(b, l);
+        if (c->d_shared == 0) return;
+        l->gate = bind_proj(b, "ffn_gate_shexp", true, c->d_shared, d);
+        l->up = bind_proj(b, "ffn_up_shexp", true, c->d_shared, d);
+        l->down = bind_proj(b, "ffn_down_shexp", true, d, c->d_shared);
+        l->shared_gate = bind_share(b, d);
         return;
     }
     if (c->gated) l->gate = bind_proj(b, "ffn_gate", false, c->d_ff, d);
@@ -288,7 +312,9 @@ asc_status asc_decoder_load(asc_ctx *ctx, const asc_weights *g, asc_decoder_conf
     asc_scope_begin(ctx); /* weights are held by `owned`, not by a scope */
     out->embed = asc_bind_matrix(&b, "token_embd.weight", true, c->n_vocab, c->d_model);
     if (c->positions == ASC_POSITIONS_LEARNED) {
-        out->pos_embed = asc_bind_matrix(&b, "position_embd.weight", true, c->context, c->d_model);
+        const int64_t skip = c->position_offset;
+        const asc_weight *t = asc_bind_find(&b, "position_embd.weight", true);
+        if (t != NULL) out->pos_embed = rows_of(&b, t, c->context + skip, c->d_model, skip, c->context);
         out->has_bias = true; /* what is added to every token does not shrink with the embedding */
     }
     out->out_norm = bind_norm(&b, "output_norm", true, c->d_model);

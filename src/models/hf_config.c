@@ -103,7 +103,7 @@ static asc_status read_numbers(asc_hf_reading *r) {
     c->attn_scale = 1.0 / sqrt(scalar);
     bool scaled = true;
     if (f->scale_key != NULL) ASC_TRY(asc_hf_flag(&r->k, f->scale_key, true, &scaled));
-    if (!scaled) c->attn_scale = 1.0;
+    if (!scaled || f->unscaled) c->attn_scale = 1.0;
     if (f->depth_key != NULL) ASC_TRY(asc_hf_flag(&r->k, f->depth_key, false, &c->scale_by_depth));
     if (f->clip_key != NULL && asc_hf_key(&r->k, f->clip_key) != NULL)
         ASC_TRY(factor(r, f->clip_key, 1.0, &c->clip_qkv));
@@ -143,6 +143,8 @@ static asc_status read_experts(asc_hf_reading *r) {
     ASC_TRY(asc_hf_count(&r->k, key, f->n_experts, 65536, &c->n_experts));
     ASC_TRY(asc_hf_count(&r->k, "num_experts_per_tok", f->n_used, c->n_experts, &c->n_experts_used));
     ASC_TRY(asc_hf_count(&r->k, f->expert_width_key, 0, 1 << 24, &c->d_expert));
+    if (f->shared_width_key != NULL)
+        ASC_TRY(asc_hf_count(&r->k, f->shared_width_key, f->shared_width, 1 << 24, &c->d_shared));
     c->norm_top_k = true;
     if (f->top_k_key != NULL) ASC_TRY(asc_hf_flag(&r->k, f->top_k_key, false, &c->norm_top_k));
 done:
@@ -161,12 +163,16 @@ static asc_status read_all(asc_hf_reading *r) {
     c->post_norms = f->post_norms;
     c->block = f->block;
     c->qk_norm = f->qk_norm;
+    c->qk_norm_late = f->qk_norm_late;
+    c->bare_norms = f->bare_norms;
+    c->position_offset = f->position_offset;
     c->gated = !f->plain_mlp;
     c->fused_qkv_by_head = f->by_head;
     c->rope_interleaved = f->interleaved;
     c->positions = f->rope_layers == ASC_HF_ROPE_NEVER ? ASC_POSITIONS_LEARNED : ASC_POSITIONS_ROTARY;
     ASC_TRY(refuse_unknown(r));
     ASC_TRY(read_sizes(r));
+    if (f->more != NULL) ASC_TRY(f->more(r));
     ASC_TRY(read_numbers(r));
     ASC_TRY(asc_hf_read_act(&r->k, f->act_key, f->act, &c->act));
     if (f->gelu_is_tanh && c->act == ASC_MLP_GELU) c->act = ASC_MLP_GELU_TANH;
@@ -176,7 +182,7 @@ static asc_status read_all(asc_hf_reading *r) {
     }
     if (f->qk_norm_key != NULL) {
         bool normed;
-        ASC_TRY(asc_hf_flag(&r->k, f->qk_norm_key, false, &normed));
+        ASC_TRY(asc_hf_flag(&r->k, f->qk_norm_key, f->qk_normed, &normed));
         c->qk_norm = normed ? f->qk_norm : ASC_QK_NORM_NONE;
     }
     ASC_TRY(read_experts(r));

@@ -1,22 +1,27 @@
 /* hf_config_layers.c - what differs from layer to layer: windows, rotary embedding or none, experts. */
 #include "hf_family.h"
 #include "view.h"
+#include <stdio.h>
 
 /* layer_types: 1 = sliding_attention, 0 = full_attention, into out[n_layers]. *given: the key is there. */
 static asc_status read_types(asc_hf_reading *r, bool *out, bool *given) {
-    const asc_json *list = asc_hf_key(&r->k, "layer_types");
+    const asc_hf_family *f = &r->f;
+    const asc_json *list = asc_hf_key(&r->k, f->types_key);
     *given = list != NULL;
-    if (list == NULL) return ASC_OK;
-    if (asc_json_typeof(list) != ASC_JSON_ARRAY || (int64_t)asc_json_len(list) != r->c->n_layers)
-        return asc_hf_invalid(&r->k, "layer_types", "a list with one name for each of num_hidden_layers");
+    if (list == NULL && !f->types_needed) return ASC_OK;
+    if (asc_json_typeof(list) != ASC_JSON_ARRAY || (int64_t)asc_json_len(list) != r->c->n_layers) {
+        char want[96];
+        snprintf(want, sizeof want, "a list with one name for each of %s",
+                 asc_hf_key_name(f, "num_hidden_layers"));
+        return asc_hf_invalid(&r->k, f->types_key, want);
+    }
     for (size_t i = 0; i < asc_json_len(list); i++) {
         asc_view v = asc_json_str(asc_json_at(list, i)), cut = asc_view_cut(v, 60);
-        out[i] = asc_view_eqs(v, "sliding_attention");
-        if (out[i] || asc_view_eqs(v, "full_attention")) continue;
-        ASC_FAIL(r->k.ctx, ASC_UNIMPLEMENTED,
-                 "'%s': layer_types[%zu] is \"" ASC_VIEW_FMT "\", which is not supported", r->k.file, i,
-                 ASC_VIEW_ARG(cut));
-        return asc_hint(r->k.ctx, "supported: full_attention, sliding_attention");
+        out[i] = asc_view_eqs(v, f->local_word);
+        if (out[i] || asc_view_eqs(v, f->full_word)) continue;
+        ASC_FAIL(r->k.ctx, ASC_UNIMPLEMENTED, "'%s': %s[%zu] is \"" ASC_VIEW_FMT "\", which is not supported",
+                 r->k.file, f->types_key, i, ASC_VIEW_ARG(cut));
+        return asc_hint(r->k.ctx, "supported: %s, %s", f->full_word, f->local_word);
     }
     return ASC_OK;
 }
@@ -43,6 +48,7 @@ static asc_status read_ropes_of_layers(asc_hf_reading *r, const bool *sliding) {
     asc_decoder_config *c = r->c;
     const asc_json *list = NULL;
     int64_t interval = 4;
+    const bool unbound = asc_hf_key(&r->k, r->f.window_key) == NULL;
     if (r->f.rope_layers == ASC_HF_ROPE_LISTED) {
         ASC_TRY(list_of(r, "no_rope_layers", true, &list));
         ASC_TRY(asc_hf_count(&r->k, "no_rope_layer_interval", 4, 1 << 20, &interval));
@@ -52,7 +58,9 @@ static asc_status read_ropes_of_layers(asc_hf_reading *r, const bool *sliding) {
         case ASC_HF_ROPE_TWO:
             c->plan[l].rope = sliding[l] ? 1 : 0;
             break;
+        case ASC_HF_ROPE_LOCAL:
         case ASC_HF_ROPE_WINDOW:
+            if (r->f.rope_layers == ASC_HF_ROPE_LOCAL && unbound) break;
             c->plan[l].rope = sliding[l] ? 0 : ASC_ROPE_OFF;
             break;
         case ASC_HF_ROPE_LISTED:
@@ -86,28 +94,28 @@ static asc_status read_windows(asc_hf_reading *r, bool *sliding) {
         f->windows == ASC_HF_WINDOW_NOPE)
         ASC_TRY(read_types(r, sliding, &given));
     if (on) {
-        bool absent = asc_json_get(r->k.obj, "sliding_window") == NULL && f->window > 0;
-        ASC_TRY(asc_hf_count(&r->k, "sliding_window", absent ? f->window : -1, (int64_t)1 << 40, &window));
+        bool absent = asc_json_get(r->k.obj, f->window_key) == NULL && f->window > 0;
+        ASC_TRY(asc_hf_count(&r->k, f->window_key, absent ? f->window : -1, (int64_t)1 << 40, &window));
     }
     if (f->windows == ASC_HF_WINDOW_QWEN && on && asc_hf_key(&r->k, "max_window_layers") != NULL) {
         double layers; /* 0 is a number of layers too */
         ASC_TRY(asc_hf_number(&r->k, "max_window_layers", 28.0, 0.0, 1e6, &layers));
         first = (int64_t)layers;
     }
-    if (f->windows == ASC_HF_WINDOW_TYPES) {
+    if (f->windows == ASC_HF_WINDOW_TYPES && f->pattern > 0 && !given) {
         const char *key = asc_hf_key(&r->k, "sliding_window_pattern") != NULL ? "sliding_window_pattern"
                                                                               : "_sliding_window_pattern";
         ASC_TRY(asc_hf_count(&r->k, key, f->pattern, 1 << 20, &pattern));
     }
     for (int64_t l = 0; l < c->n_layers; l++) {
         if (!given) {
-            sliding[l] = f->windows == ASC_HF_WINDOW_TYPES  ? (l + 1) % pattern != 0
+            sliding[l] = f->windows == ASC_HF_WINDOW_TYPES  ? pattern == 0 || (l + 1) % pattern != 0
                          : f->windows == ASC_HF_WINDOW_QWEN ? window > 0 && l >= first
                          : f->windows == ASC_HF_WINDOW_NOPE ? window > 0 && c->plan[l].rope == ASC_ROPE_OFF
                                                             : true;
         }
         if (sliding[l] && on && window == 0 && given)
-            return asc_hf_invalid(&r->k, "sliding_window", "a number, since layer_types asks for windows");
+            return asc_hf_invalid(&r->k, f->window_key, "a number, since some layers have windows");
         c->plan[l].window = sliding[l] && window <= c->context ? window : 0;
     }
 done:

@@ -119,8 +119,13 @@ static asc_status scaling(place *p) {
     if (phi3) return asc_hf_refuse(&p->k, key, "supported for phi3: default, longrope");
     if (asc_view_eqs(type, "llama3")) return llama3(p);
     if (asc_view_eqs(type, "yarn")) return yarn(p);
-    if (asc_view_eqs(type, "dynamic"))
-        return ASC_OK; /* differs only beyond the context, which no prompt passes */
+    if (asc_view_eqs(type, "dynamic")) { /* differs only beyond the context, which no prompt passes */
+        double alpha = 0.0;
+        if (p->r->f.alpha_ropes) st = asc_hf_number(&p->k, "alpha", 0.0, 0.0, 1e9, &alpha);
+        const double n = (double)p->rope->n_rot;
+        if (alpha > 0.0 && n > 2.0) p->rope->base *= pow(alpha, n / (n - 2.0));
+        return st;
+    }
     if (asc_view_eqs(type, "linear")) {
         p->rope->scaling = ASC_ROPE_LINEAR;
         return asc_hf_number(&p->k, "factor", (double)NAN, 1e-3, 1e6, &p->rope->factor);

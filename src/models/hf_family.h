@@ -22,6 +22,7 @@ typedef enum asc_hf_rope_layers {
     ASC_HF_ROPE_ALL,
     ASC_HF_ROPE_TWO,    /* layers with a window have a rope of their own, without scaling */
     ASC_HF_ROPE_WINDOW, /* only layers with a window */
+    ASC_HF_ROPE_LOCAL,  /* the same, but all layers if sliding_window is null (EXAONE 4) */
     ASC_HF_ROPE_LISTED, /* no_rope_layers: 1 where there is one; else all but every interval-th */
     ASC_HF_ROPE_NEVER   /* learned positions */
 } asc_hf_rope_layers;
@@ -32,6 +33,8 @@ typedef struct asc_hf_name {
                               hf_names.c */
 } asc_hf_name;
 
+struct asc_hf_reading;
+
 /* Zero and NULL mean what most families have: asc_hf_family_filled puts it in. */
 typedef struct asc_hf_family {
     const char *model_type, *classes; /* "LlamaForCausalLM ...": what `architectures` may hold */
@@ -41,10 +44,13 @@ typedef struct asc_hf_family {
     const char *eps_key; /* "rms_norm_eps" */
     double eps;          /* 1e-6 */
     bool norm_bias, plus_one, no_pre_norms, post_norms;
+    bool bare_norms; /* norms have no weights (OLMo 1) */
     asc_block_kind block;
     const char *parallel_key; /* a flag that chooses the kind of block; `block` is its default */
     asc_qk_norm qk_norm;
-    const char *qk_norm_key;   /* a flag, false by default, that says whether there is one; NULL = always */
+    const char *qk_norm_key;   /* a flag that says whether there is one; NULL = always */
+    bool qk_normed;            /* its default */
+    bool qk_norm_late;         /* behind the rotary embedding (HunYuan) */
     const char *act_key, *act; /* "hidden_act", "silu" */
     bool gelu_is_tanh;         /* "gelu" means the tanh form */
     bool plain_mlp;            /* not gated */
@@ -53,7 +59,9 @@ typedef struct asc_hf_family {
      * default. */
     const char *qkv_bias, *o_bias, *mlp_bias;
     bool biased;
-    bool one_kv;                     /* as many key heads as heads, whatever the config says */
+    bool one_kv;             /* as many key heads as heads, whatever the config says */
+    int64_t position_offset; /* rows of the table of learned positions before that of the first token */
+    bool alpha_ropes;        /* "dynamic" with a key alpha: another base (HunYuan) */
     int64_t n_kv, head_dim, context; /* defaults; 0 = n_heads, d_model / n_heads, the key is required */
     bool tied;                       /* tie_word_embeddings unless said otherwise */
     double theta, theta_local;       /* 1e4 */
@@ -63,13 +71,17 @@ typedef struct asc_hf_family {
     bool interleaved, phi3_ropes; /* Phi-3: "su" and "yarn" are old names of longrope, and nothing else */
     asc_hf_rope_layers rope_layers;
     asc_hf_windows windows;
-    int64_t window, pattern;    /* defaults; 0 = none */
-    bool by_head;               /* fused q, k, v head by head */
+    int64_t window, pattern; /* defaults; 0 = none; WINDOW_TYPES without a pattern: all layers */
+    /* "layer_types", "sliding_window", "full_attention", "sliding_attention" */
+    const char *types_key, *window_key, *full_word, *local_word;
+    bool types_needed;          /* there is no default */
+    bool by_head;               /* fused q, k, v by key head: its queries, its key, its value */
     bool embed_sqrt;            /* embeddings times sqrt(d_model) */
     double query_scalar;        /* query_pre_attn_scalar's default; 0 = the scale is 1 / sqrt(head_dim) */
     bool caps;                  /* soft caps: the keys are looked at, */
     bool final_only;            /* or that of the logits alone */
     double attn_cap, final_cap; /* their defaults; 0 = none */
+    bool unscaled;              /* scores are not divided at all (GPT-Neo) */
     const char *scale_key;      /* a flag; false: scores are not divided by sqrt(head_dim). NULL = always */
     const char *depth_key; /* a flag, false by default: asc_decoder_config.scale_by_depth; NULL = never */
     const char *clip_key;  /* a number or null: asc_decoder_config.clip_qkv; NULL = never */
@@ -78,9 +90,14 @@ typedef struct asc_hf_family {
     const char *experts_key, *expert_width_key; /* NULL: no mixture */
     const char *top_k_key;                      /* a flag, false by default; NULL = always made to sum to 1 */
     int64_t n_experts, n_used;
+    const char
+        *shared_width_key; /* of an expert that every token takes, with a gate of its own; NULL = none */
+    int64_t shared_width;
     /* Keys that change the numbers in a way the decoder does not know: pairs of key and the only value that
      * is fine ("false", "true", "null"; absent and null always are); NULL, or ends with NULL. */
     const char *const *fixed;
+    /* What no field above says; called once the sizes are read. NULL = nothing. */
+    asc_status (*more)(struct asc_hf_reading *r);
 } asc_hf_family;
 
 /* NULL when there is no such row; rows in order, NULL behind the last. */
@@ -97,6 +114,11 @@ typedef struct asc_hf_reading {
 } asc_hf_reading;
 /* The name that this family gives a key. */
 const char *asc_hf_key_name(const asc_hf_family *f, const char *key);
+/* hf_config_more.c: what single families have of their own. */
+ASC_MUST_USE asc_status asc_hf_more_falcon(asc_hf_reading *r);
+ASC_MUST_USE asc_status asc_hf_more_bigcode(asc_hf_reading *r);
+ASC_MUST_USE asc_status asc_hf_more_opt(asc_hf_reading *r);
+ASC_MUST_USE asc_status asc_hf_more_gptj(asc_hf_reading *r);
 /* hf_config_rope.c: c->rope and n_ropes. Needs head_dim and context. */
 ASC_MUST_USE asc_status asc_hf_read_ropes(asc_hf_reading *r);
 /* hf_config_layers.c: c->plan. */

@@ -47,12 +47,12 @@ static int64_t whole_number(asc_view v) {
 
 /* The stem with the number of an expert or of a head's norm replaced by '#', in buf. */
 static parts split(asc_view name, char buf[256]) {
-    static const char *const prefixes[] = {"language_model.", "model.", "transformer.", "gpt_neox.",
-                                           "language_model."};
+    static const char *const prefixes[] = {"language_model.", "model.",   "transformer.",
+                                           "gpt_neox.",       "decoder.", "language_model."};
     parts p = {.end = "", .layer = -1, .expert = -1};
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) (void)eat(&name, prefixes[i]);
     asc_view rest = name;
-    if (eat(&rest, "layers.") || eat(&rest, "h.")) {
+    if (eat(&rest, "layers.") || eat(&rest, "h.") || eat(&rest, "blocks.")) {
         p.layer = eat_number(&rest);
         if (p.layer >= 0) name = rest;
     }
