@@ -27,6 +27,9 @@ MAX_COLUMNS = 110
 FORBIDDEN = ["malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc", "strdup", "strndup", "printf",
              "fprintf", "puts", "putchar", "perror", "abort", "exit", "_exit", "assert"]
 FORBIDDEN_CALL = re.compile(r"(?<![\w.>])(%s)\s*\(" % "|".join(FORBIDDEN))
+# What follows the language that the process has set: the library goes through base/plain.h.
+LOCALIZED_CALL = re.compile(r"(?<![\w.>])(strto[df]|strtold|atof|sscanf|strftime|strn?casecmp|vsnprintf)\s*\(")
+LOCALIZED_NUMBER = re.compile(r"(?<![\w.>])snprintf\s*\((?:\"(?:\\.|[^\"\\])*\"|[^\";])*?\"(?:\\.|[^\"\\])*?%[-+ #0-9.*]*[aefgAEFG]")
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.$}/])/(wo" r"rk|ro" r"ot|home/\w+)/[\w.]")
 GENERATED_DOCS = "scripts/gen-docs.sh"
@@ -132,6 +135,17 @@ def rule_forbidden_calls(files):
                 path, line_of(text, m.start()), m.group(1))
 
 
+def rule_same_in_every_language(files):
+    for path in files:
+        if not is_code(path) or layer_of(path) in (None,) + PROGRAMS or path == "src/base/plain.c":
+            continue
+        text = read(path)
+        found = list(LOCALIZED_CALL.finditer(strip_comments(text))) + list(LOCALIZED_NUMBER.finditer(text))
+        for m in found:
+            yield "%s:%d: numbers and dates as text go through base/plain.h: the C library's follow setlocale()" % (
+                path, line_of(text, m.start()))
+
+
 def rule_unique_names(files):
     seen = {}
     for path in files:
@@ -203,8 +217,8 @@ def rule_generated_docs(files):
             yield line
 
 
-RULES = [rule_include_direction, rule_sizes, rule_forbidden_calls, rule_unique_names, rule_finished, rule_readmes,
-         rule_docs_name_real_files, rule_generated_docs]
+RULES = [rule_include_direction, rule_sizes, rule_forbidden_calls, rule_same_in_every_language, rule_unique_names,
+         rule_finished, rule_readmes, rule_docs_name_real_files, rule_generated_docs]
 
 
 def main():

@@ -32,6 +32,8 @@ BROKEN = [
     ({"src/ops/op.c": "int x; \n"}, "trailing blank"),
     ({"src/ops/op.c": "void f(void) { free(0); }\n"}, "free(): the library allocates"),
     ({"src/ops/op.c": "void f(void) { printf(0); }\n"}, "printf(): the library"),
+    ({"src/ops/op.c": "double f(void) { return strtod(0, 0); }\n"}, "base/plain.h"),
+    ({"src/ops/op.c": "void f(void) { snprintf(t, 9, \"%d;\" X \"a %.3g\", 1, 2.0); }\n"}, "base/plain.h"),
     ({"src/base/op.c": ""}, "the base name is taken"),
     ({"src/ops/op.c": "/* TO" "DO */\n"}, "finish it or drop it"),
     ({"src/ops/op.c": "/* see /home/" "me/notes */\n"}, "a path of somebody's machine"),

@@ -39,8 +39,20 @@ static inline void *test_alloc_fn(void *self, void *ptr, size_t old_size, size_t
     return p;
 }
 
+/* ASC_ISA and ASC_THREADS choose as they do for the program: with ASC_ISA=avx2 the suite tries those
+ * kernels. */
+static inline const char *suite_isa(void) { return getenv("ASC_ISA"); }
+static inline int suite_threads(void) {
+    const char *threads = getenv("ASC_THREADS");
+    return threads != NULL ? atoi(threads) : 0;
+}
 static inline asc_ctx *test_ctx(const char *device, const char *mode) {
-    asc_ctx_options o = {.struct_size = sizeof o, .device = device, .mode = mode, .seed = 1};
+    asc_ctx_options o = {.struct_size = sizeof o,
+                         .device = device,
+                         .mode = mode,
+                         .n_threads = suite_threads(),
+                         .isa = suite_isa(),
+                         .seed = 1};
     asc_ctx *ctx = NULL;
     assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
     return ctx;

@@ -1,5 +1,6 @@
 /* ask_command.c - the command line that asks the same. */
 #include "ask_parts.h"
+#include "plain.h"
 #include "strbuf.h"
 #include <stdio.h>
 
@@ -43,7 +44,7 @@ static bool add_one(asc_text *out, const char *option, const asc_json *v) {
         s = asc_view_of(digits);
         break;
     case ASC_JSON_REAL:
-        snprintf(digits, sizeof digits, "%.17g", asc_json_num(v, 0));
+        asc_snprintf(digits, sizeof digits, "%.17g", asc_json_num(v, 0));
         s = asc_view_of(digits);
         break;
     default:

@@ -1,6 +1,7 @@
 /* ask_fields.c - values of a question by type. Everything that is wrong names the key, what is wanted and
  * what was given. */
 #include "ask_parts.h"
+#include "plain.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -32,7 +33,7 @@ static const char *shown(const asc_json *v, char out[100]) {
         snprintf(out, 100, "%lld", (long long)asc_json_int(v, 0));
         break;
     case ASC_JSON_REAL:
-        snprintf(out, 100, "%g", asc_json_num(v, 0));
+        asc_snprintf(out, 100, "%g", asc_json_num(v, 0));
         break;
     case ASC_JSON_BOOL:
         return asc_json_bool(v, false) ? "true" : "false";
@@ -57,7 +58,7 @@ asc_status asc_ask_refuse(asc_question *q, const char *fmt, ...) {
     char message[700];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(message, sizeof message, fmt, ap);
+    asc_vsnprintf(message, sizeof message, fmt, ap);
     va_end(ap);
     ASC_FAIL(q->ctx, ASC_INVALID_ARGUMENT, "%s", message);
     return asc_hint(q->ctx, "docs/formats/question.md says which keys go together");
@@ -155,7 +156,7 @@ asc_status asc_ask_number(asc_question *q, asc_key_id id, double *out) {
         const char *s = asc_json_str(v).ptr;
         char *end = NULL;
         if (strlen(s) == asc_json_str(v).len && s[0] != '\0' && strspn(s, "0123456789.") > 0)
-            x = strtod(s, &end);
+            x = asc_strtod(s, &end);
         if (end == NULL || *end != '%' || end[1] != '\0')
             return asc_ask_wrong(q, id, v, "a number from 0 on");
         x /= 100;

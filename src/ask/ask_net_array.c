@@ -3,6 +3,7 @@
 #include "ask_net_parts.h"
 #include "nearest.h"
 #include "npy.h"
+#include "plain.h"
 #include "text_parts.h"
 #include <math.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ static asc_status wrong_at(const lists *l, int depth, const asc_json *j, const c
         break;
     case ASC_JSON_INT:
     case ASC_JSON_REAL:
-        snprintf(given, sizeof given, "%.17g", asc_json_num(j, 0.0));
+        asc_snprintf(given, sizeof given, "%.17g", asc_json_num(j, 0.0));
         break;
     default:
         snprintf(given, sizeof given, "%s",

@@ -1,6 +1,7 @@
 /* ask_net_command.c - the command line that asks the same of a net. It reads arrays, pictures and names from
  * files alone, so what it can say are inputs and baselines that are single numbers, and the plain options. */
 #include "ask_net_parts.h"
+#include "plain.h"
 #include <stdio.h>
 
 static bool is_number(const asc_json *v) {
@@ -12,7 +13,7 @@ static bool add_scalar(const char *option, const asc_json *v, asc_text *out) {
     asc_view s = asc_json_str(v);
     char digits[40];
     if (is_number(v)) {
-        snprintf(digits, sizeof digits, "%.17g", asc_json_num(v, 0.0));
+        asc_snprintf(digits, sizeof digits, "%.17g", asc_json_num(v, 0.0));
         s = asc_view_of(digits);
     }
     if (s.ptr == NULL || memchr(s.ptr, '\0', s.len) != NULL) return false;

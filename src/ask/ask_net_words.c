@@ -2,6 +2,7 @@
 #include "ascribe/net_defaults.h"
 #include "nearest.h"
 #include "net.h"
+#include "plain.h"
 #include <stdlib.h>
 
 int asc_whole_numbers_parse(const char *s, char separator, int64_t *out, int most) {
@@ -35,8 +36,8 @@ bool asc_rule_parse(const char *text, char name[32], asc_rule_choice *out) {
     *out = (asc_rule_choice){.rule = name};
     if (text[n] == '\0') return true;
     char *end;
-    out->a = strtod(text + n + 1, &end);
-    if (*end == ',') out->b = strtod(end + 1, &end);
+    out->a = asc_strtod(text + n + 1, &end);
+    if (*end == ',') out->b = asc_strtod(end + 1, &end);
     return *end == '\0';
 }
 

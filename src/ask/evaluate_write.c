@@ -1,5 +1,6 @@
 /* evaluate_write.c - an evaluation as text, as a table for docs/FAITHFULNESS.md, and as JSON. */
 #include "ascribe/evaluate.h"
+#include "plain.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ static void cell(asc_text *t, const asc_faith_mean *m, size_t width) {
     }
     char text[64];
     double half = 0.5 * (m->high - m->low);
-    int n = snprintf(text, sizeof text, "%.3g ±%.2g", m->mean, half);
+    int n = asc_snprintf(text, sizeof text, "%.3g ±%.2g", m->mean, half);
     size_t shown = n > 1 ? (size_t)n - 1 : 0; /* the sign is two bytes wide and one column */
     asc_text_blanks(t, width > shown ? width - shown : 0);
     asc_text_adds(t, text);

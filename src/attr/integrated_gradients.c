@@ -6,6 +6,7 @@
 #include "budget.h"
 #include "method.h"
 #include "path_integral.h"
+#include "plain.h"
 #include "quadrature.h"
 #include "site_path.h"
 #include "view.h"
@@ -140,7 +141,7 @@ static asc_status adaptive(asc_job *j) {
     r->refinable = !hopeless;
     char more[96] = " or another baseline";
     if (!hopeless && a.estimated_evaluations > 0.0)
-        snprintf(more, sizeof more, ", another baseline, or --max-evaluations %.0f (an estimate)",
+        asc_snprintf(more, sizeof more, ", another baseline, or --max-evaluations %.0f (an estimate)",
                  a.estimated_evaluations);
     if (!hopeless && !(a.estimated_evaluations > 0.0))
         snprintf(more, sizeof more, ", another baseline, or more --max-evaluations");

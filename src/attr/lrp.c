@@ -1,5 +1,6 @@
 /* lrp.c - layer-wise relevance propagation: the explained value shared out backwards, op by op. */
 #include "method.h"
+#include "plain.h"
 #include "prompt_sweep.h"
 #include "ruled_pass.h"
 #include <math.h>
@@ -17,7 +18,7 @@ static asc_status note_sums(asc_task *t, const asc_rules *r) {
         const asc_rule_sum *s = &r->sums[i];
         if (fabs(s->relevance - last) <= 1e-6 * fabs(last)) continue;
         last = s->relevance;
-        used += (size_t)snprintf(line + used, sizeof line - used, "%s%.60s %.6g", used == 0 ? "" : ", ",
+        used += (size_t)asc_snprintf(line + used, sizeof line - used, "%s%.60s %.6g", used == 0 ? "" : ", ",
                                  s->site, s->relevance);
         if (used < LINE && i + 1 < r->n_sums) continue;
         st = asc_task_note(t, "relevance by site, where it changes: %s", line);

@@ -2,6 +2,7 @@
 #include "ascribe/precision.h"
 #include "method.h"
 #include "neuron.h"
+#include "plain.h"
 #include "target_encoder.h"
 #include "view.h"
 #include <stdarg.h>
@@ -12,7 +13,7 @@ asc_status asc_job_warn(asc_job *j, const char *fmt, ...) {
     char line[512];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(line, sizeof line, fmt, ap);
+    asc_vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
     if (j->r->n_warnings >= ASC_MAX_WARNINGS) return ASC_OK;
     char *copy = asc_strdup_view(j->ctx, ASC_MEM_GENERAL, asc_view_of(line));

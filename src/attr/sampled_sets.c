@@ -1,5 +1,6 @@
 /* sampled_sets.c - runs sets of features on every example, in blocks, until the fits are good enough. */
 #include "sampled_sets.h"
+#include "plain.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -63,7 +64,7 @@ asc_status asc_sets_run(asc_sets *s, size_t first_block) {
     }
     if (g->converged) return ASC_OK;
     char line[128];
-    snprintf(line, sizeof line, "%zu samples did not reach the tolerance of %g", s->n, g->tolerance);
+    asc_snprintf(line, sizeof line, "%zu samples did not reach the tolerance of %g", s->n, g->tolerance);
     return g->note(g->self, line);
 }
 

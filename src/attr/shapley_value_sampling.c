@@ -6,6 +6,7 @@
 #include "coalition.h"
 #include "game.h"
 #include "pair_fit.h"
+#include "plain.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -367,7 +368,7 @@ asc_status asc_game_sampled(asc_game *g, double *scores, double *errors) {
     }
     if (st != ASC_OK || g->converged) return st;
     char line[128];
-    snprintf(line, sizeof line, "%zu %s did not reach the tolerance of %g", g->drawn,
+    asc_snprintf(line, sizeof line, "%zu %s did not reach the tolerance of %g", g->drawn,
              g->captum ? "orders" : "sets", g->tolerance);
     return g->note(g->self, line);
 }

@@ -2,6 +2,7 @@
 #include "task.h"
 #include "ascribe/precision.h"
 #include "method.h"
+#include "plain.h"
 #include "task_parts.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@ asc_status asc_task_note(asc_task *t, const char *fmt, ...) {
     char line[512];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(line, sizeof line, fmt, ap);
+    asc_vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
     for (size_t i = 0; i < t->r->n_notes; i++) {
         if (strcmp(t->r->notes[i], line) == 0) return ASC_OK;

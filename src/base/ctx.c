@@ -3,6 +3,7 @@
 #include "alloc.h"
 #include "cpu.h"
 #include "ctx.h"
+#include "plain.h"
 #include "profile.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -156,7 +157,7 @@ asc_status asc_fail_at(asc_ctx *ctx, asc_status code, const char *file, int line
     va_list ap;
     va_start(ap, fmt);
     ctx->error.code = code;
-    vsnprintf(ctx->error.message, sizeof ctx->error.message, fmt, ap);
+    asc_vsnprintf(ctx->error.message, sizeof ctx->error.message, fmt, ap);
     va_end(ap);
     for (char *p = ctx->error.message; *p != '\0'; p++) {
         if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = ' '; /* one line, no terminal control */
@@ -170,7 +171,7 @@ asc_status asc_fail_at(asc_ctx *ctx, asc_status code, const char *file, int line
 asc_status asc_hint(asc_ctx *ctx, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(ctx->error.hint, sizeof ctx->error.hint, fmt, ap);
+    asc_vsnprintf(ctx->error.hint, sizeof ctx->error.hint, fmt, ap);
     va_end(ap);
     return ctx->error.code;
 }
@@ -180,7 +181,7 @@ asc_status asc_fail_context(asc_ctx *ctx, const char *fmt, ...) {
     memcpy(old, ctx->error.message, sizeof old);
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(ctx->error.message, sizeof ctx->error.message, fmt, ap);
+    int n = asc_vsnprintf(ctx->error.message, sizeof ctx->error.message, fmt, ap);
     va_end(ap);
     if (n >= 0 && (size_t)n < sizeof old) {
         snprintf(ctx->error.message + n, sizeof old - (size_t)n, ": %s", old);
@@ -205,7 +206,7 @@ void asc_logf(asc_ctx *ctx, asc_log_level level, const char *fmt, ...) {
     char line[1024];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(line, sizeof line, fmt, ap);
+    asc_vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
     ctx->log(ctx->log_self, level, line);
 }

@@ -1,5 +1,6 @@
 /* json_write.c - see json.h. Numbers are written with the fewest digits that read back to the same double. */
 #include "json.h"
+#include "plain.h"
 #include "view.h"
 #include <float.h>
 #include <math.h>
@@ -93,7 +94,7 @@ void asc_jsonw_str(asc_jsonw *w, asc_view v) {
 void asc_jsonw_strz(asc_jsonw *w, const char *s) { asc_jsonw_str(w, asc_view_of(s)); }
 
 static bool reads_back(const char *t, double v) {
-    const double back = strtod(t, NULL);
+    const double back = asc_strtod(t, NULL);
     return !(back < v) && !(back > v);
 }
 
@@ -103,7 +104,7 @@ int asc_json_digits(double v) {
     char t[40];
     int digits = 15;
     if (fabs(v) >= DBL_MIN) {
-        snprintf(t, sizeof t, "%.14e", v);
+        asc_snprintf(t, sizeof t, "%.14e", v);
         if (reads_back(t, v)) {
             const char *last = strchr(t, 'e') - 1;
             for (; digits > 1 && *last == '0'; last--) digits--;
@@ -113,7 +114,7 @@ int asc_json_digits(double v) {
         digits = 0;
     }
     do {
-        snprintf(t, sizeof t, "%.*g", ++digits, v);
+        asc_snprintf(t, sizeof t, "%.*g", ++digits, v);
     } while (digits < 17 && !reads_back(t, v));
     return digits;
 }

@@ -1,5 +1,6 @@
 /* strbuf.c - see strbuf.h. */
 #include "strbuf.h"
+#include "plain.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,10 +50,10 @@ void asc_strbuf_addf(asc_strbuf *b, const char *fmt, ...) {
     va_list ap, ap2;
     va_start(ap, fmt);
     va_copy(ap2, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    int n = asc_vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
     if (n >= 0 && reserve(b, (size_t)n)) {
-        vsnprintf(b->ptr + b->len, (size_t)n + 1, fmt, ap2);
+        asc_vsnprintf(b->ptr + b->len, (size_t)n + 1, fmt, ap2);
         b->len += (size_t)n;
     }
     va_end(ap2);

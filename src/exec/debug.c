@@ -3,6 +3,7 @@
 #include "debug.h"
 #include "env.h"
 #include "ops.h"
+#include "plain.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +97,7 @@ static void tell(const look *l, char *out, size_t size) {
                               (long long)l->first_inf);
     if (n >= size) return;
     if (finite > 0)
-        snprintf(out + n, size - n, "%lld finite in [%.6g, %.6g]", (long long)finite, l->low, l->high);
+        asc_snprintf(out + n, size - n, "%lld finite in [%.6g, %.6g]", (long long)finite, l->low, l->high);
     else
         snprintf(out + n, size - n, "none finite");
 }

@@ -1,6 +1,7 @@
 /* image.c - the picture record: making, freeing, reading and writing files. */
 #include "image.h"
 #include "file.h"
+#include "plain.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +48,7 @@ void asc_image_remark(asc_image *image, const char *fmt, ...) {
     }
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(image->note + used, room, fmt, ap);
+    asc_vsnprintf(image->note + used, room, fmt, ap);
     va_end(ap);
 }
 

@@ -2,6 +2,7 @@
  * spacing and empty lines; every node is checked by its op's shape rule, so a parsed program is a verified
  * one. */
 #include "program.h"
+#include "plain.h"
 #include "view.h"
 #include <stdlib.h>
 
@@ -66,7 +67,7 @@ static bool real(reader *r, double *out) {
         t[n++] = *r->p++;
     t[n] = '\0';
     char *stop;
-    *out = strtod(t, &stop);
+    *out = asc_strtod(t, &stop);
     if (n > 0 && *stop == '\0') return true;
     r->p = s;
     return false;

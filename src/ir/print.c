@@ -1,6 +1,7 @@
 /* print.c - text form of a program; parse.c reads it back. Floats are written so that they read back to the
  * same bits. */
 #include "program.h"
+#include "plain.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +14,8 @@ static void put_float(asc_strbuf *out, double v) {
     } else {
         char t[40];
         for (int digits = 1; digits <= 17; digits++) {
-            snprintf(t, sizeof t, "%.*g", digits, v);
-            double back = strtod(t, NULL);
+            asc_snprintf(t, sizeof t, "%.*g", digits, v);
+            double back = asc_strtod(t, NULL);
             if (!(back < v) && !(back > v)) break;
         }
         asc_strbuf_adds(out, t);

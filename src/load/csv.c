@@ -3,9 +3,9 @@
 #include "alloc.h"
 #include "ascribe/inputs.h"
 #include "file.h"
+#include "plain.h"
 #include "strbuf.h"
 #include "view.h"
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,6 @@ typedef struct table_reader {
     int32_t *place; /* where a column goes, or NOT_WANTED */
     double *values;
     size_t rows, values_cap, n_wanted;
-    locale_t c_locale; /* numbers do not depend on the language of the program around us */
 } table_reader;
 
 static asc_status bad(table_reader *r, size_t column, const char *what, asc_view shown) {
@@ -133,7 +132,7 @@ static asc_status read_number(table_reader *r, size_t column, double *out) {
         st = asc_hint(
             r->ctx, "numbers are written like -1.5e-3; name the columns you want to leave text columns out");
     } else {
-        *out = strtod_l(v.ptr, NULL, r->c_locale); /* ends at the blank or NUL behind the number */
+        *out = asc_strtod(v.ptr, NULL); /* ends at the blank or NUL behind the number */
         if (!isfinite(*out)) st = bad(r, column, "too large a number:", v);
     }
     r->line = line;
@@ -275,11 +274,6 @@ asc_status asc_csv_parse(asc_ctx *ctx, asc_view text, const char *const *columns
     asc_strbuf_init(&r.field, ctx);
     r.field.limit = ASC_CSV_MAX_FIELD;
     if (text.len == 0) r.p = r.end = "";
-    r.c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (r.c_locale == (locale_t)0) {
-        st = ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "no memory for a locale");
-        goto done;
-    }
     ASC_TRY(read_header(&r));
     ASC_TRY(choose(&r, columns, n));
     while (r.p < r.end) {
@@ -295,7 +289,6 @@ asc_status asc_csv_parse(asc_ctx *ctx, asc_view text, const char *const *columns
     }
     ASC_TRY(finish(&r, out));
 done:
-    if (r.c_locale != (locale_t)0) freelocale(r.c_locale);
     for (size_t i = 0; i < r.n; i++) asc_free(ctx, r.names[i]);
     asc_free(ctx, r.names);
     asc_free(ctx, r.place);

@@ -1,5 +1,6 @@
 /* gguf_cursor.c - bounded reads of the header, and the messages when a read cannot be served. */
 #include "gguf_parts.h"
+#include "plain.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -7,7 +8,7 @@ asc_status asc_gguf_bad(asc_ctx *ctx, const asc_gguf *g, size_t at, const char *
     char text[600];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    asc_vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s': at byte %zu: %s", g->name, at, text);
     return asc_hint(ctx, "the file is damaged or was written wrongly; fetch or convert it again");

@@ -1,5 +1,6 @@
 /* hf_values.c - see hf_values.h. */
 #include "hf_values.h"
+#include "plain.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ static const char *text_of(const asc_json *v, char out[96]) {
         snprintf(out, 96, "%lld", (long long)asc_json_int(v, 0));
         return out;
     case ASC_JSON_REAL:
-        snprintf(out, 96, "%g", asc_json_num(v, 0.0));
+        asc_snprintf(out, 96, "%g", asc_json_num(v, 0.0));
         return out;
     case ASC_JSON_STRING:
         s = asc_view_cut(asc_json_str(v), 80);
@@ -74,7 +75,7 @@ asc_status asc_hf_number(const asc_hf_keys *k, const char *key, double fallback,
     if (v == NULL && !isnan(fallback)) return ASC_OK;
     if (*out >= lo && *out <= hi) return ASC_OK;
     char text[96];
-    snprintf(text, sizeof text, "a number from %g to %g", lo, hi);
+    asc_snprintf(text, sizeof text, "a number from %g to %g", lo, hi);
     return asc_hf_invalid(k, key, text);
 }
 

@@ -2,6 +2,7 @@
 #include "op_probe.h"
 #include "ascribe/precision.h"
 #include "exec.h"
+#include "plain.h"
 #include "strbuf.h"
 #include "view.h"
 #include <math.h>
@@ -28,7 +29,7 @@ void asc_op_judge(asc_op_case *c, const double *got, const double *want, int64_t
         if (!(e <= c->error)) c->error = isnan(e) ? INFINITY : e;
         if (e <= c->bound || c->verdict == ASC_VERDICT_WRONG) continue;
         c->verdict = ASC_VERDICT_WRONG;
-        snprintf(c->message, sizeof c->message, "element %lld is %.9g, not %.9g", (long long)i, got[i],
+        asc_snprintf(c->message, sizeof c->message, "element %lld is %.9g, not %.9g", (long long)i, got[i],
                  want[i]);
     }
 }

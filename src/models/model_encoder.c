@@ -1,6 +1,7 @@
 /* model_encoder.c - what a model is when it is a text encoder: facts, classes, embeddings. */
 #include "encoder.h"
 #include "model.h"
+#include "plain.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -89,7 +90,7 @@ asc_status asc_model_find_class(const asc_model *m, asc_view name, int32_t *out)
     }
     for (size_t i = 0; i < n && found == n; i++) {
         const char *l = m->encoder->cfg.labels[i];
-        if (strlen(l) == name.len && strncasecmp(l, name.ptr, name.len) == 0) found = i;
+        if (strlen(l) == name.len && asc_strncasecmp(l, name.ptr, name.len) == 0) found = i;
     }
     for (size_t i = 0; found == n && i < name.len; i++) {
         bool digit = name.ptr[i] >= '0' && name.ptr[i] <= '9';

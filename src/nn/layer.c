@@ -1,6 +1,7 @@
 /* layer.c - see layer.h. */
 #include "layer.h"
 #include "ops.h"
+#include "plain.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -30,7 +31,7 @@ asc_tensor *asc_layer_fail(const asc_layer *l, const char *fmt, ...) {
     char text[512];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    asc_vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     ASC_FAIL(l->ctx, ASC_INVALID_ARGUMENT, "%.200s: %s", l->name, text);
     return asc_graph_poison(asc_graph_of(l->ctx));

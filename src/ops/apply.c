@@ -1,5 +1,6 @@
 /* apply.c - the table of ops and the one way to record an application of one. */
 #include "ops.h"
+#include "plain.h"
 #include "view.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -67,7 +68,7 @@ asc_status asc_infer_fail(asc_ctx *ctx, const asc_call *c, const char *fmt, ...)
     char detail[256], shapes[512] = "", one[128];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(detail, sizeof detail, fmt, ap);
+    asc_vsnprintf(detail, sizeof detail, fmt, ap);
     va_end(ap);
     for (int i = 0; i < c->n_in && i < 4; i++) {
         size_t n = strlen(shapes);

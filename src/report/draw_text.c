@@ -1,6 +1,7 @@
 /* draw_text.c - drawings for a terminal: bars, and maps of half blocks (two pixels a character) or, without
  * colours, of numbers. */
 #include "draw_parts.h"
+#include "plain.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -43,7 +44,7 @@ static void put_bar_row(asc_text *t, const asc_bars *b, size_t i, const asc_scal
     bool named = b->names != NULL && b->names[i] != NULL;
     asc_text_shown(t, asc_view_of(named ? b->names[i] : number), NAME);
     if (b->values != NULL) {
-        snprintf(value, sizeof value, "%.6g", b->values[i]);
+        asc_snprintf(value, sizeof value, "%.6g", b->values[i]);
         asc_text_addf(t, " = %s", value);
     }
     asc_text_adds(t, "\n");

@@ -1,6 +1,7 @@
 /* meaning.c - the words around the numbers: units, what a score means, how good it is, what to do when it is
  * not. */
 #include "report_parts.h"
+#include "plain.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -11,10 +12,10 @@ void asc_figure(double v, bool sign, char out[32]) {
     if (!isfinite(v)) {
         snprintf(out, 32, "unknown");
     } else if (a > 0 && (a < 1e-3 || a >= 1e6)) {
-        snprintf(out, 32, sign ? "%+.2e" : "%.2e", v);
+        asc_snprintf(out, 32, sign ? "%+.2e" : "%.2e", v);
     } else {
         int decimals = a >= 100 ? 1 : a >= 1 ? 2 : a >= 0.1 ? 3 : 4;
-        snprintf(out, 32, sign && a > 0 ? "%+.*f" : "%.*f", decimals, v);
+        asc_snprintf(out, 32, sign && a > 0 ? "%+.*f" : "%.*f", decimals, v);
     }
 }
 

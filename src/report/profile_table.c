@@ -1,5 +1,6 @@
 /* profile_table.c - a profile and the use of memory as text. */
 #include "profile_parts.h"
+#include "plain.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@ enum { NAME_COLUMNS = 44, MOST_ROWS = 60 };
 
 static void rate(char *out, size_t size, double amount, uint64_t ns) {
     if (amount > 0.0 && ns > 0)
-        snprintf(out, size, "%10.2f", amount / (double)ns);
+        asc_snprintf(out, size, "%10.2f", amount / (double)ns);
     else
         snprintf(out, size, "%10s", "-");
 }

@@ -3,6 +3,7 @@
  * script, by their hashes. */
 #include "html_assets.h"
 #include "html_put.h"
+#include "plain.h"
 #include "profile_parts.h"
 #include "report_layers.h"
 #include "report_parts.h"
@@ -122,7 +123,7 @@ static void put_tip(page *p, const asc_feature *f) {
     asc_text_adds(p->t, "\xe2\x80\x9c");
     asc_put_html_attribute(p->t, asc_feature_shown(p->rep, f));
     asc_text_adds(p->t, "\xe2\x80\x9d ");
-    snprintf(score, sizeof score, "%+.9g", f->score);
+    asc_snprintf(score, sizeof score, "%+.9g", f->score);
     asc_figure(f->error, false, error);
     asc_text_addf(p->t, "%s%s%s", isfinite(f->score) ? score : "unknown", unit[0] != '\0' ? " " : "", unit);
     if (isfinite(f->error)) asc_text_addf(p->t, " \xc2\xb1 %s", error);

@@ -2,6 +2,7 @@
 #include "report_layers.h"
 #include "alloc.h"
 #include "html_put.h"
+#include "plain.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -52,7 +53,7 @@ static void put_text_row(asc_text *t, const asc_result *r, size_t i, const ranke
     asc_figure(r->inner[i].total, true, number);
     asc_text_addf(t, "  %-*s %*s", SITE, r->inner[i].name, CELL, number);
     if (asc_has_baseline(r)) {
-        snprintf(number, sizeof number, "%.1f %%", 100.0 * share);
+        asc_snprintf(number, sizeof number, "%.1f %%", 100.0 * share);
         asc_text_addf(t, " %*s", CELL, isfinite(share) ? number : "-");
     }
     for (size_t k = 0; k < n; k++) {

@@ -2,6 +2,7 @@
  * page's table of which one row at a time can be laid over the prompt. Without scripts the page's table is
  * all there is, and complete. */
 #include "html_put.h"
+#include "plain.h"
 #include "report_parts.h"
 #include "view.h"
 #include <math.h>
@@ -142,7 +143,7 @@ void asc_put_matrix_text(asc_text *t, const asc_report *rep, size_t columns) {
                 char s[32], cell[32];
                 double v = r->matrix[k * r->n_features + i];
                 asc_figure(v, true, s);
-                if (strlen(s) > CELL - 1) snprintf(s, sizeof s, "%+.0e", v);
+                if (strlen(s) > CELL - 1) asc_snprintf(s, sizeof s, "%+.0e", v);
                 snprintf(cell, sizeof cell, "%*s", CELL, s);
                 asc_text_adds(t, cell);
             }

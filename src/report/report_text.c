@@ -2,6 +2,7 @@
  * go from blue (against the target) through none to orange (towards it); these two stay apart for all common
  * kinds of colour blindness. */
 #include "report_layers.h"
+#include "plain.h"
 #include "report_parts.h"
 #include "view.h"
 #include <math.h>
@@ -74,7 +75,7 @@ static void put_head(page *p) {
             char prob[32];
             asc_view piece = asc_top_shown(p->rep, i);
             size_t need = asc_shown_columns(piece) + 14;
-            snprintf(prob, sizeof prob, " %.3g %%", 100 * r->top[i].prob);
+            asc_snprintf(prob, sizeof prob, " %.3g %%", 100 * r->top[i].prob);
             if (i > 0 && used + need > p->columns) break;
             if (i > 0) asc_text_adds(p->t, ", ");
             used += need;

@@ -1,5 +1,6 @@
 /* scale.c - from scores to colours, and the words that say how. */
 #include "draw_parts.h"
+#include "plain.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +70,7 @@ void asc_draw_figure(double v, bool sign, char out[32]) {
     else if (!(fabs(v) > 0))
         snprintf(out, 32, "0");
     else
-        snprintf(out, 32, sign ? "%+.3g" : "%.3g", v);
+        asc_snprintf(out, 32, sign ? "%+.3g" : "%.3g", v);
 }
 
 void asc_scale_caption(asc_text *out, const asc_scale *s) {

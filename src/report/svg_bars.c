@@ -1,5 +1,6 @@
 /* svg_bars.c - signed bars for the features of a table. */
 #include "draw_parts.h"
+#include "plain.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ static void put_bar(asc_text *t, const asc_bars *b, size_t i, double y, const as
     asc_text_adds(t, "\">");
     asc_svg_text(t, NAME_END, y + 15, "end", 13, cut);
     if (b->values != NULL) {
-        snprintf(value, sizeof value, "%.4g", b->values[i]);
+        asc_snprintf(value, sizeof value, "%.4g", b->values[i]);
         asc_svg_text(t, VALUE_END, y + 15, "end", 13, value);
     }
     asc_scale_colour(scale, v < 0 ? -scale->limit : scale->limit, rgb);

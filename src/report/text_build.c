@@ -1,5 +1,6 @@
 /* text_build.c - text as a public object: plain appending, files, JSON. See ascribe/text.h. */
 #include "file.h"
+#include "plain.h"
 #include "text_parts.h"
 #include "view.h"
 #include <errno.h>
@@ -43,7 +44,7 @@ void asc_text_addf(asc_text *t, const char *fmt, ...) {
     va_list ap, again;
     va_start(ap, fmt);
     va_copy(again, ap);
-    int n = vsnprintf(small, sizeof small, fmt, ap);
+    int n = asc_vsnprintf(small, sizeof small, fmt, ap);
     va_end(ap);
     if (n >= 0 && (size_t)n < sizeof small) {
         asc_strbuf_add(&t->b, small, (size_t)n);
@@ -52,7 +53,7 @@ void asc_text_addf(asc_text *t, const char *fmt, ...) {
         if (large == NULL) {
             t->b.failed = true;
         } else {
-            vsnprintf(large, (size_t)n + 1, fmt, again);
+            asc_vsnprintf(large, (size_t)n + 1, fmt, again);
             asc_strbuf_add(&t->b, large, (size_t)n);
             asc_free(t->ctx, large);
         }

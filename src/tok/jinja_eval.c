@@ -1,6 +1,7 @@
 /* jinja_eval.c - runs statements: scopes, loops, assignment, and output with the record of where bytes came
  * from. */
 #include "jinja_ast.h"
+#include "plain.h"
 #include <stdarg.h>
 
 /* ---- errors ---- */
@@ -22,7 +23,7 @@ asc_status asc_jinja_fail(asc_jinja *j, size_t off, asc_status code, const char 
     size_t line, col;
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    asc_vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     position(j, off, &line, &col);
     return ASC_FAIL(j->ctx, code, "line %zu, column %zu: %s", line, col, text);

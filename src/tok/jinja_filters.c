@@ -2,6 +2,7 @@
  * keep the record of where their bytes came from, so build results from slices of the input
  * (asc_jinja_str_slice). */
 #include "jinja_json.h"
+#include "plain.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -162,7 +163,7 @@ static bool read_number(asc_view v, bool *whole, int64_t *i, double *f) {
     if (*whole) *i = strtoll(text, NULL, 10);
     char *end;
     if (strspn(text, "0123456789+-.eE") != v.len) return false;
-    *f = strtod(text, &end);
+    *f = asc_strtod(text, &end);
     return *end == '\0';
 }
 

@@ -1,6 +1,7 @@
 /* jinja_filters_text.c - filters over strings and numbers that templates use less: escaping, indenting,
  * titles, rounding. */
 #include "jinja_ast.h"
+#include "plain.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -169,8 +170,8 @@ static asc_status f_round(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out)
         *out = asc_jinja_int(v->type == ASC_JINJA_INT ? v->u.i : v->u.b);
     } else {
         char text[400]; /* printf rounds the exact value, halves to even, as Python's round does */
-        snprintf(text, sizeof text, "%.*f", (int)digits, x);
-        *out = asc_jinja_float(strtod(text, NULL));
+        asc_snprintf(text, sizeof text, "%.*f", (int)digits, x);
+        *out = asc_jinja_float(asc_strtod(text, NULL));
     }
     return ASC_OK;
 }

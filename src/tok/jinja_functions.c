@@ -3,6 +3,7 @@
  * fixed date; those that call it without asking get 26 July 2024, the date that Llama's template falls back
  * to. */
 #include "jinja_ast.h"
+#include "plain.h"
 #include <time.h>
 
 static asc_status fn_raise(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *out) {
@@ -30,7 +31,7 @@ static asc_status fn_strftime(asc_jinja *j, asc_jinja_call *c, asc_jinja_value *
         return asc_jinja_fail(j, c->off, ASC_INVALID_ARGUMENT, "a date format of %zu bytes", v.len);
     if (v.len > 0) memcpy(format, v.ptr, v.len);
     format[v.len] = '\0';
-    size_t n = v.len > 0 ? strftime(text, sizeof text, format, &date) : 0;
+    size_t n = v.len > 0 ? asc_strftime(text, sizeof text, format, &date) : 0;
     ASC_JINJA_DO(asc_jinja_own(j, &s, asc_view_make(text, n)));
     *out = asc_jinja_from_str(s);
     return ASC_OK;

@@ -1,5 +1,6 @@
 /* jinja_parse_literal.c - strings with their escapes, and numbers. */
 #include "jinja_ast.h"
+#include "plain.h"
 #include <stdlib.h>
 
 static asc_status hex_escape(asc_jinja *j, size_t off, const char *p, size_t left, size_t digits,
@@ -101,7 +102,7 @@ asc_status asc_jinja_parse_number(asc_jinja *j, asc_jinja_node **out) {
         }
         (*out)->num.i = n;
     } else {
-        (*out)->num.f = strtod(text, NULL);
+        (*out)->num.f = asc_strtod(text, NULL);
     }
     j->at++;
     return asc_jinja_node_done(j, *out);

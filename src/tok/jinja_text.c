@@ -1,5 +1,6 @@
 /* jinja_text.c - values as text: what Python's str() and repr() print, characters, upper and lower case. */
 #include "jinja_ast.h"
+#include "plain.h"
 #include <math.h>
 #include <stdlib.h>
 #include <utf8proc.h>
@@ -22,16 +23,16 @@ static void float_text(double f, char out[40]) {
     }
     int digits = 1;
     for (; digits < 17; digits++) {
-        snprintf(out, 40, "%.*e", digits - 1, f);
-        double back = strtod(out, NULL);
+        asc_snprintf(out, 40, "%.*e", digits - 1, f);
+        double back = asc_strtod(out, NULL);
         if (!(back < f) && !(back > f)) break;
     }
-    snprintf(out, 40, "%.*e", digits - 1, f);
+    asc_snprintf(out, 40, "%.*e", digits - 1, f);
     const char *e = strchr(out, 'e');
     int exponent = e != NULL ? atoi(e + 1) : 0;
     if (exponent < -4 || exponent >= 16) return;
     int decimals = digits - 1 - exponent;
-    snprintf(out, 40, "%.*f", decimals > 1 ? decimals : 1, f);
+    asc_snprintf(out, 40, "%.*f", decimals > 1 ? decimals : 1, f);
 }
 
 static bool printable(uint32_t cp) {

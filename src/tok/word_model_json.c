@@ -1,5 +1,6 @@
 /* word_model_json.c - reads the "model" section of a tokenizer file. */
 #include "json_want.h"
+#include "plain.h"
 #include "vocab.h"
 #include "word_model.h"
 #include <math.h>
@@ -289,7 +290,7 @@ static double as_read_there(double v) {
     bool fraction = false;
     const char *c = text;
     if (!isfinite(v)) return v;
-    snprintf(text, sizeof text, "%.*e", asc_json_digits(v) - 1, fabs(v));
+    asc_snprintf(text, sizeof text, "%.*e", asc_json_digits(v) - 1, fabs(v));
     for (; *c != '\0' && *c != 'e'; c++) {
         if (*c < '0' || *c > '9') {
             fraction = true;

@@ -24,6 +24,8 @@ static inline server *api_up(const char *model, serve_options o) {
     if (o.max_seconds == 0.0) o.max_seconds = 1e6; /* slow machines are no fault of what is tested */
     o.ctx.struct_size = sizeof o.ctx;
     if (o.ctx.device == NULL) o.ctx.device = "cpu";
+    o.ctx.isa = suite_isa(); /* as the programs do whose answers are compared */
+    if (o.ctx.n_threads == 0) o.ctx.n_threads = suite_threads();
     o.model.struct_size = sizeof o.model;
     assert_int_equal(server_start(&o, (route_table){serve_routes, serve_n_routes}, &s), 0);
     return s;

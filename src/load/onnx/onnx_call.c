@@ -1,5 +1,6 @@
 /* onnx_call.c - what mapping functions ask for; see onnx_call.h. */
 #include "onnx_run.h"
+#include "plain.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ asc_status asc_onnx_fail(asc_onnx_call *c, asc_status code, const char *fmt, ...
     if (c->st != ASC_OK) return c->st;
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    asc_vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     c->st = ASC_FAIL(c->run->ctx, code, "%s", text);
     return asc_hint(c->run->ctx, "%s",

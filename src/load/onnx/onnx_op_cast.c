@@ -1,6 +1,7 @@
 /* onnx_op_cast.c - Cast and CastLike. Numbers keep the precision of the device: a conversion to float16 or
  * bfloat16 does not round. Text is converted on the host. */
 #include "onnx_parts.h"
+#include "plain.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +68,7 @@ static asc_status from_text(asc_onnx_call *c, const asc_onnx_value *in, int to) 
         if (v.len < sizeof text) {
             memcpy(text, v.ptr, v.len);
             text[v.len] = '\0';
-            out[i] = strtod(text, &end);
+            out[i] = asc_strtod(text, &end);
         }
         if (end == text || *end != '\0')
             return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "'" ASC_VIEW_FMT "' is no number",
@@ -88,14 +89,14 @@ static void shortest(double x, int from, char text[MAX_NUMBER_TEXT]) {
         return;
     }
     for (; digits < 17; digits++) {
-        snprintf(text, MAX_NUMBER_TEXT, "%.*e", digits - 1, x);
-        double back = single ? (double)strtof(text, NULL) : strtod(text, NULL);
+        asc_snprintf(text, MAX_NUMBER_TEXT, "%.*e", digits - 1, x);
+        double back = single ? (double)asc_strtof(text, NULL) : asc_strtod(text, NULL);
         if (back == x) break;
     }
     int exponent = x == 0 ? 0 : (int)strtol(strchr(text, 'e') + 1, NULL, 10);
     if (exponent >= 16 || exponent < -4) return;
     int decimals = digits - 1 - exponent;
-    snprintf(text, MAX_NUMBER_TEXT, "%.*f", decimals < 1 ? 1 : decimals, x);
+    asc_snprintf(text, MAX_NUMBER_TEXT, "%.*f", decimals < 1 ? 1 : decimals, x);
 }
 
 static asc_status to_text(asc_onnx_call *c, int from) {
@@ -112,7 +113,7 @@ static asc_status to_text(asc_onnx_call *c, int from) {
         } else if (asc_onnx_type_is_float(from)) {
             shortest(from == ASC_ONNX_DOUBLE ? d[i] : (double)(float)d[i], from, text);
         } else {
-            snprintf(text, sizeof text, "%.0f", d[i]);
+            asc_snprintf(text, sizeof text, "%.0f", d[i]);
         }
         size_t len = strlen(text);
         char *copy = asc_onnx_memory(c, len + 1, 1);

@@ -1,5 +1,6 @@
 /* onnx_wire.c - see onnx_wire.h. */
 #include "onnx_wire.h"
+#include "plain.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -7,7 +8,7 @@ asc_status asc_wire_bad(asc_wire *w, const char *fmt, ...) {
     char text[256];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    asc_vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     w->st = ASC_FAIL(w->ctx, ASC_DATA_LOSS, "'%s': at byte %zu: %s: %s", w->file, (size_t)(w->p - w->start),
                      w->what, text);
