@@ -1,5 +1,6 @@
 #!/bin/sh
-# Compares with third-party numbers: goldens.sh FOLDER [MODEL.gguf]. Files are recognised by their names.
+# Compares with third-party numbers: goldens.sh FOLDER [MODEL.gguf]. Files are recognised by their names or,
+# where those are others, by what their first line has.
 set -eu
 cd "$(dirname "$0")/.."
 if [ -z "${1-}" ] || [ ! -d "$1" ]; then
@@ -19,7 +20,7 @@ for folder in "$1" "$1"/onnx_real; do
     [ -n "${ASC_GOLDEN_MODELS-}" ] || [ ! -d "$folder" ] || scripts/fetch-onnx.sh --cases "$folder" || true
 done
 # The sentence encoder, where cases speak of it.
-case "$(find "$1" -maxdepth 2 -name '*minilm*.jsonl' | head -n 1)" in
+case "$(find "$1" -maxdepth 5 -name '*.jsonl' -exec grep -lE -m 1 '"(sentence_a|byte_offsets)"' {} + | head -n 1)" in
 ?*) [ -n "${ASC_MINILM-}" ] || { scripts/fetch-minilm.sh && ASC_MINILM=models/all-MiniLM-L6-v2; } || true ;;
 esac
 [ -z "${ASC_MINILM-}" ] || export ASC_MINILM

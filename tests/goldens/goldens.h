@@ -16,6 +16,7 @@ typedef struct goldens {
     asc_model *minilm; /* the sentence encoder; likewise */
     const char *model_path;
     const char *device, *folder;
+    char beside[4200]; /* the folder of the file being run */
     bool quick;   /* leave out what takes long */
     bool verbose; /* print every failure, not the first alone */
     long passed, failed, skipped;
@@ -30,6 +31,12 @@ void goldens_check(goldens *g, double ratio, const char *fmt, ...) ASC_PRINTF(3,
 void goldens_fail(goldens *g, const char *fmt, ...) ASC_PRINTF(2, 3);
 /* Opens the model if needed; false (and the file is counted as skipped) when it cannot be had. */
 bool goldens_model(goldens *g);
+/* The kind of cases in a file, as the name that such files have; NULL: none that is known here. */
+const char *goldens_kind(goldens *g, const char *path, const char *name);
+/* Whether a folder's list.jsonl is one of model files and what is expected of them. */
+bool goldens_is_list(goldens *g, const char *folder);
+/* JSON, and what Python's json writes beyond it: NaN is read as null, infinities as "inf" and "-inf". */
+asc_status goldens_parse(asc_ctx *ctx, const char *text, size_t len, asc_json **out);
 /* Calls fn for each line of a JSON Lines file. */
 bool goldens_lines(goldens *g, const char *path, void (*fn)(goldens *g, const asc_json *line));
 /* Integers of a list into out[0..most); returns how many. */
@@ -77,6 +84,7 @@ void goldens_attr_reset(void);
 /* Attributions of the sentence encoder; its floors; opens it, false when it is not at hand. */
 void goldens_minilm(goldens *g, const asc_json *line);
 void goldens_minilm_floors(goldens *g, const asc_json *line);
+void goldens_minilm_reset(void);
 bool goldens_minilm_open(goldens *g);
 
 #endif

@@ -287,16 +287,22 @@ bool config_window(config *c) {
 }
 
 bool config_model(config *c, const char *class_name, const char *key, const asc_json *state) {
-    char path[4200];
-    snprintf(path, sizeof path, "%s/captum_model_weights.jsonl", c->g->folder);
-    if (access(path, R_OK) != 0) { /* the models do not change: the copy beside the tests */
-        const char *data = getenv("ASC_TEST_DATA");
-        snprintf(path, sizeof path, "%s/goldens/captum_model_weights.jsonl",
-                 data != NULL ? data : "tests/data");
-    }
+    /* beside the cases, at the top of the folder, and the copy beside the tests: the models do not change */
+    const char *data = getenv("ASC_TEST_DATA"), *const folders[] = {c->g->beside, c->g->folder};
     bool none = key != NULL && strcmp(key, "none") == 0; /* of weights */
-    return toy_open(c->g->ctx, none ? NULL : path, class_name, none ? NULL : key, state, &c->options,
-                    c->inputs, c->n_arrays, &c->model) == ASC_OK;
+    asc_status st = ASC_NOT_FOUND;
+    for (size_t i = 0; i < 3 && st != ASC_OK; i++) {
+        char path[4400];
+        snprintf(path, sizeof path, "%s%s/captum_model_weights.jsonl",
+                 i < 2          ? folders[i]
+                 : data != NULL ? data
+                                : "tests/data",
+                 i < 2 ? "" : "/goldens");
+        if (!none && i < 2 && access(path, R_OK) != 0) continue;
+        st = toy_open(c->g->ctx, none ? NULL : path, class_name, none ? NULL : key, state, &c->options,
+                      c->inputs, c->n_arrays, &c->model);
+    }
+    return st == ASC_OK;
 }
 
 void config_free(config *c) {

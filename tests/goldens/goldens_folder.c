@@ -106,7 +106,7 @@ bool goldens_folder(goldens *g, const char *folder) {
     asc_model *m = NULL;
     snprintf(path, sizeof path, "%s/case.json", folder);
     if (asc_file_read(g->ctx, path, (size_t)1 << 28, &text, &len) != ASC_OK ||
-        asc_json_parse(g->ctx, text, len, &root) != ASC_OK) {
+        goldens_parse(g->ctx, text, len, &root) != ASC_OK) {
         goldens_fail(g, "%s", asc_error_message(g->ctx));
         asc_free(g->ctx, text);
         return true;

@@ -24,6 +24,8 @@ static const double TOLERANCE = 1e-5;
 typedef struct question {
     asc_request q;
     int32_t prompt[MOST], answer[MOST], skip[MOST];
+    asc_span frozen[MOST];
+    size_t bytes; /* of the prompt so far, whose text is "<0><97>": ids in brackets */
     char method[64];
 } question;
 
@@ -36,21 +38,27 @@ static int32_t token_of(const asc_json *j) {
 
 static void skip(question *x, int32_t id) { x->skip[x->q.n_skip_tokens++] = id; }
 
+/* By its place: a value of a template may be the same word as one of the template itself. */
+static void add(question *x, int32_t id, bool frozen) {
+    size_t start = x->bytes;
+    x->bytes += (size_t)snprintf(NULL, 0, "<%d>", id);
+    if (frozen) x->frozen[x->q.n_frozen++] = (asc_span){start, x->bytes};
+    x->prompt[x->q.n_prompt_ids++] = id;
+}
+
 /* Words of a template: {} takes the next value and is a feature, others are frozen. */
 static bool fill(question *x, asc_view template, const int32_t *values, size_t n) {
     size_t k = 0;
     x->q.baseline = ASC_BASELINE_TOKEN; /* a slot without text leaves two blanks, and no word between them */
     x->q.baseline_token = 1;
-    x->prompt[x->q.n_prompt_ids++] = START;
-    skip(x, START);
+    add(x, START, true);
     for (size_t at = 0; at < template.len && x->q.n_prompt_ids < MOST;) {
         size_t end = at;
         while (end < template.len && template.ptr[end] != ' ') end++;
         asc_view word = {template.ptr + at, end - at};
         bool slot = asc_view_eqs(word, "{}");
         if (slot && k == n) return false;
-        if (!slot) skip(x, code_of(word));
-        x->prompt[x->q.n_prompt_ids++] = slot ? values[k++] : code_of(word);
+        add(x, slot ? values[k++] : code_of(word), !slot);
         at = end + 1;
     }
     return k == n;
@@ -90,6 +98,7 @@ static void base(question *x) {
                           .prompt_ids = x->prompt,
                           .target_ids = x->answer,
                           .skip_tokens = x->skip,
+                          .frozen = x->frozen,
                           .per_token = true}};
 }
 
@@ -204,7 +213,7 @@ void goldens_llm(goldens *g, const char *path) {
     asc_view key;
     const asc_json *v;
     if (asc_file_read(g->ctx, path, (size_t)1 << 28, &text, &len) != ASC_OK ||
-        asc_json_parse(g->ctx, text, len, &root) != ASC_OK) {
+        goldens_parse(g->ctx, text, len, &root) != ASC_OK) {
         goldens_fail(g, "%s", asc_error_message(g->ctx));
         asc_free(g->ctx, text);
         return;

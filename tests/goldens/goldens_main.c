@@ -59,31 +59,6 @@ bool goldens_model(goldens *g) {
     return false;
 }
 
-bool goldens_lines(goldens *g, const char *path, void (*fn)(goldens *g, const asc_json *line)) {
-    char *text = NULL;
-    size_t len = 0;
-    if (asc_file_read(g->ctx, path, (size_t)1 << 30, &text, &len) != ASC_OK) {
-        goldens_fail(g, "%s", asc_error_message(g->ctx));
-        return false;
-    }
-    size_t at = 0, number = 0;
-    while (at < len) {
-        const char *nl = memchr(text + at, '\n', len - at);
-        size_t n = nl != NULL ? (size_t)(nl - (text + at)) : len - at;
-        number++;
-        asc_json *line = NULL;
-        if (n > 0 && asc_json_parse(g->ctx, text + at, n, &line) != ASC_OK) {
-            goldens_fail(g, "line %zu: %s", number, asc_error_message(g->ctx));
-        } else if (n > 0) {
-            fn(g, line);
-        }
-        asc_json_free(line);
-        at += n + 1;
-    }
-    asc_free(g->ctx, text);
-    return true;
-}
-
 static void begin(goldens *g) {
     g->cases = g->bad = 0;
     g->worst = 0.0;
@@ -131,18 +106,16 @@ static bool has(const char *folder, const char *name) {
     return stat(p, &s) == 0 && S_ISREG(s.st_mode);
 }
 
-/* The tokenizer.json that a file of cases is about: beside it, or for MiniLM's the one that fetch-minilm.sh
- * brings. */
-static bool tokenizer_of(const char *path, const char *name, char out[4200]) {
-    if (strcmp(name, "cases.jsonl") == 0) {
-        const char *slash = strrchr(path, '/');
-        snprintf(out, 4200, "%.*s/tokenizer.json", slash != NULL ? (int)(slash - path) : 1,
-                 slash != NULL ? path : ".");
-        return true;
-    }
-    const char *folder = getenv("ASC_MINILM");
-    snprintf(out, 4200, "%s/tokenizer.json", folder != NULL ? folder : "");
-    return strcmp(name, "tokenizer_minilm.jsonl") == 0;
+/* The tokenizer.json that a file of cases is about: beside it, or else MiniLM's, which fetch-minilm.sh
+ * brings.
+ */
+static void tokenizer_of(const char *path, char out[4200]) {
+    const char *slash = strrchr(path, '/'), *folder = getenv("ASC_MINILM");
+    snprintf(out, 4200, "%.*s/tokenizer.json", slash != NULL ? (int)(slash - path) : 1,
+             slash != NULL ? path : ".");
+    if (access(out, R_OK) == 0) return;
+    if (folder == NULL || folder[0] == '\0') folder = "models/all-MiniLM-L6-v2";
+    snprintf(out, 4200, "%s/tokenizer.json", folder);
 }
 
 static void run_tokenizer(goldens *g, const char *path, const char *shown, const char *tokenizer) {
@@ -157,10 +130,6 @@ static void run_tokenizer(goldens *g, const char *path, const char *shown, const
 
 static void run_file(goldens *g, const char *path, const char *shown, const char *name) {
     char tokenizer[4200];
-    if (tokenizer_of(path, name, tokenizer)) {
-        run_tokenizer(g, path, shown, tokenizer);
-        return;
-    }
     size_t n = strlen(name);
     if (strncmp(name, "ggml-vocab-", 11) == 0 && n > 16 && strcmp(name + n - 5, ".gguf") == 0) {
         begin(g);
@@ -168,36 +137,35 @@ static void run_file(goldens *g, const char *path, const char *shown, const char
         end(g, shown, true);
         return;
     }
-    if (strcmp(name, "captum_expected.tsv") == 0) {
-        begin(g);
+    const char *kind = goldens_kind(g, path, name);
+    if (kind == NULL) return;
+    snprintf(g->beside, sizeof g->beside, "%.*s", (int)(strlen(path) - n - 1), path);
+    if (strcmp(kind, "cases.jsonl") == 0 || strcmp(kind, "tokenizer_minilm.jsonl") == 0) {
+        tokenizer_of(path, tokenizer);
+        run_tokenizer(g, path, shown, tokenizer);
+        return;
+    }
+    begin(g);
+    bool ran = true;
+    if (strcmp(kind, "captum_expected.tsv") == 0) {
         goldens_expected(g, path);
-        end(g, shown, true);
-        return;
-    }
-    if (strcmp(name, "minilm_attr.jsonl") == 0) {
-        begin(g);
-        bool ran = goldens_minilm_open(g) && goldens_lines(g, path, goldens_minilm_floors);
+    } else if (strcmp(kind, "minilm_attr.jsonl") == 0) {
+        goldens_minilm_reset();
+        ran = goldens_minilm_open(g) && goldens_lines(g, path, goldens_minilm_floors);
         if (ran) goldens_lines(g, path, goldens_minilm);
-        end(g, shown, ran);
-        return;
-    }
-    if (strcmp(name, "captum_llm_golden.json") == 0) {
-        begin(g);
+    } else if (strcmp(kind, "captum_llm_golden.json") == 0) {
         goldens_llm(g, path);
-        end(g, shown, true);
-        return;
     }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (strcmp(name, kinds[i].name) != 0) continue;
-        begin(g);
-        bool ran = !kinds[i].needs_model || goldens_model(g);
+        if (strcmp(kind, kinds[i].name) != 0) continue;
+        ran = !kinds[i].needs_model || goldens_model(g);
         if (ran && kinds[i].run == goldens_attr) {
             goldens_attr_reset();
             goldens_lines(g, path, goldens_attr_floors);
         }
         if (ran) goldens_lines(g, path, kinds[i].run);
-        end(g, shown, ran);
     }
+    end(g, shown, ran);
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
@@ -232,7 +200,7 @@ static void walk(goldens *g, const char *folder, const char *shown, int depth) {
         end(g, shown, goldens_onnx(g, folder));
         return;
     }
-    if (has(folder, "list.jsonl")) {
+    if (has(folder, "list.jsonl") && goldens_is_list(g, folder)) {
         begin(g);
         goldens_bad_gguf(g, folder);
         end(g, shown, true);

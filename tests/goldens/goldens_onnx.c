@@ -181,6 +181,11 @@ static void run_one(onnx_case *c, const asc_json *a) {
     asc_array base[MAX_IN] = {{0}}, site_base = {0}, mask = {0};
     int64_t window[ASC_MAX_RANK], stride[ASC_MAX_RANK], unit[ASC_MAX_RANK], *ids = NULL;
     double low = asc_json_num(asc_json_get(o, "baseline"), 0.0), zero = 0.0;
+    char rule[32];
+    if (k->rule != NULL && asc_json_get(o, "rule") != NULL) { /* LRP's option of this name is another */
+        copy_text(asc_json_str(asc_json_get(o, "rule")), rule, sizeof rule);
+        q.rule = rule;
+    }
     const char *at = site;
     bool fixed[MAX_IN] = {0};
     copy_text(per_file(c, asc_json_get(a, "of")), site, sizeof site);
@@ -388,17 +393,26 @@ bool goldens_onnx(goldens *g, const char *folder) {
     bool ran = false;
     snprintf(path, sizeof path, "%s/case.json", folder);
     if (asc_file_read(g->ctx, path, (size_t)1 << 30, &text, &len) != ASC_OK ||
-        asc_json_parse(g->ctx, text, len, &root) != ASC_OK) {
+        goldens_parse(g->ctx, text, len, &root) != ASC_OK) {
         goldens_fail(g, "%s", asc_error_message(g->ctx));
         asc_free(g->ctx, text);
         return true;
     }
     copy_text(asc_json_str(asc_json_get(root, "name")), name, sizeof name);
-    static const char *const files[] = {"model.onnx", "model_opset20.onnx"};
-    for (size_t i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
-        if (access(path, R_OK) != 0) continue;
-        run_file(g, root, name, path, files[i]);
+    const asc_json *files = asc_json_get(root, "files"), *about;
+    void *iter = NULL;
+    asc_view file;
+    while (asc_json_next(files, &iter, &file, &about)) {
+        char one[256];
+        copy_text(file, one, sizeof one);
+        snprintf(path, sizeof path, "%s/%s", folder, one);
+        if (strchr(one, '/') != NULL || access(path, R_OK) != 0) continue;
+        run_file(g, root, name, path, one);
+        ran = true;
+    }
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    if (!ran && access(path, R_OK) == 0) {
+        run_file(g, root, name, path, "model.onnx");
         ran = true;
     }
     const char *models = getenv("ASC_GOLDEN_MODELS");
