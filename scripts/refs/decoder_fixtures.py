@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/data/decoders/NAME.gguf and NAME.json: tiny random decoders of every family, with logits and gradients.
 
-usage: decoder_fixtures.py OUTPUT_FOLDER [--folders DIR] [--llama-cpp]
+usage: decoder_fixtures.py OUTPUT_FOLDER [--folders DIR] [--llama-cpp] [--only NAME,NAME]
 Made with transformers 5.24 on torch 2.15 (float64) and gguf 0.19. Weights are rounded to the type that they are stored in,
 every internal cast to float32 is one to float64, and rotary tables are computed in float64. The metadata and the changes
 of tensors are those of llama.cpp's converter: q and k rows of families with interleaved pairs are re-ordered, Gemma's norm
@@ -70,7 +70,43 @@ MODELS = {
     "olmo3": ("olmo2", tr.Olmo3Config(**{**BASE, "num_hidden_layers": 4}, sliding_window=3, rope_parameters=dict(rope_theta=5e5,
               rope_type="yarn", factor=4.0, original_max_position_embeddings=16, attention_factor=1.1386294361119891)), "f16"),
 }
-PERMUTED = {"smollm3", "granite", "mixtral"}
+NO_KV = {k: v for k, v in BASE.items() if k != "num_key_value_heads"}
+MODELS |= {
+    "qwen2moe": ("qwen2moe", tr.Qwen2MoeConfig(**BASE, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=12,
+                 shared_expert_intermediate_size=10, norm_topk_prob=False, rope_parameters=rope(), mlp_only_layers=[]), "f16"),
+    "olmoe": ("olmoe", tr.OlmoeConfig(**BASE, num_experts=4, num_experts_per_tok=2, norm_topk_prob=False,
+              rope_parameters=rope()), "f16"),
+    "granitemoe": ("granitemoe", tr.GraniteMoeConfig(**BASE, num_local_experts=4, num_experts_per_tok=2, embedding_multiplier=3.0,
+                   residual_multiplier=0.375, attention_multiplier=0.25, logits_scaling=0.5, rope_parameters=rope()), "f16"),
+    "arcee": ("arcee", tr.ArceeConfig(**BASE, rope_parameters=rope()), "f16"),
+    "nemotron": ("nemotron", tr.NemotronConfig(**BASE, rope_parameters=rope(partial_rotary_factor=0.5)), "f16"),
+    "ernie4_5": ("ernie4_5", tr.Ernie4_5Config(**BASE, head_dim=4, rope_parameters=rope(5e5)), "f16"),
+    "seed_oss": ("seed_oss", tr.SeedOssConfig(**BASE, head_dim=8, rope_parameters=rope()), "f16"),
+    "chatglm": ("chatglm", tr.GlmConfig(**BASE, head_dim=8, rope_parameters=rope(partial_rotary_factor=0.5)), "f16"),
+    "glm4": ("glm4", tr.Glm4Config(**BASE, head_dim=8, rope_parameters=rope(partial_rotary_factor=0.5)), "f16"),
+    "exaone4": ("exaone4", tr.Exaone4Config(**{**BASE, "num_hidden_layers": 4}, sliding_window=3, sliding_window_pattern=4,
+                rope_parameters=rope()), "f16"),
+    "exaone4_full": ("exaone4", tr.Exaone4Config(**BASE, sliding_window=None, layer_types=["full_attention"] * 2,
+                     rope_parameters=rope()), "f16"),
+    "hunyuan": ("hunyuan-dense", tr.HunYuanDenseV1Config(**BASE, head_dim=8, rope_parameters=rope()), "f16"),
+    "olmo": ("olmo", tr.OlmoConfig(**BASE, clip_qkv=0.75, rope_parameters=rope()), "f16"),
+    "starcoder": ("starcoder", tr.GPTBigCodeConfig(vocab_size=V, n_embd=16, n_layer=2, n_head=4, n_positions=32, bos_token_id=1,
+                  eos_token_id=2, attn_implementation="eager"), "f16"),
+    "falcon": ("falcon", tr.FalconConfig(**NO_KV, ffn_hidden_size=20, rope_parameters=rope()), "f16"),
+    "falcon_groups": ("falcon", tr.FalconConfig(**NO_KV, ffn_hidden_size=20, num_kv_heads=2, new_decoder_architecture=True,
+                      rope_parameters=rope()), "f16"),
+    "phi2": ("phi2", tr.PhiConfig(**BASE, rope_parameters=rope(partial_rotary_factor=0.5)), "f16"),
+    "stablelm": ("stablelm", tr.StableLmConfig(**BASE, use_qkv_bias=True, rope_parameters=rope(partial_rotary_factor=0.5)), "f16"),
+}
+PERMUTED = {"smollm3", "granite", "mixtral", "granitemoe", "arcee", "olmo"}
+
+
+def key_heads(cfg):
+    if cfg.model_type == "falcon":
+        return cfg.num_kv_heads if cfg.new_decoder_architecture else 1
+    if cfg.model_type == "gpt_bigcode":
+        return 1
+    return getattr(cfg, "num_key_value_heads", cfg.num_attention_heads)
 
 
 def rounded(t, kind):
@@ -81,16 +117,17 @@ def rounded(t, kind):
 def make(name):
     arch, cfg, kind = MODELS[name]
     torch.manual_seed(sum(map(ord, name)))
-    for attr in ("rms_norm_eps", "layer_norm_eps", "norm_epsilon", "layer_norm_epsilon"):
+    for attr in ("rms_norm_eps", "layer_norm_eps", "norm_epsilon", "layer_norm_epsilon", "norm_eps"):
         if getattr(cfg, attr, None) is not None:
             setattr(cfg, attr, 2.0**-17)  # exact in the float32 of metadata, as every other number here
     model = tr.AutoModelForCausalLM.from_config(cfg, experts_implementation="eager").double().eval()
     with torch.no_grad():
         for key, p in model.named_parameters():
             near_one = "norm" in key or ".ln_" in key
+            less = arch.startswith("gemma") or arch == "nemotron"
             if p.dim() == 1:
                 centre = 1.0 if near_one and key.endswith("weight") else 0.0
-                p.copy_(rounded(centre + 0.4 * torch.randn_like(p), "f32") - (centre if arch.startswith("gemma") else 0.0))
+                p.copy_(rounded(centre + 0.4 * torch.randn_like(p), "f32") - (centre if less else 0.0))
             else:
                 p.copy_(rounded(torch.randn_like(p) * (1.0 if "embed" in key or "wte" in key or "wpe" in key else
                                                        1.3 / math.sqrt(p.shape[-1])), kind))
@@ -133,7 +170,7 @@ def tensors(name, model, arch, cfg):
     names = gguf.get_tensor_name_map(ids[arch], n_layer)
     state = {k: v.detach().numpy() for k, v in model.state_dict().items()}
     tied = cfg.tie_word_embeddings
-    heads, kv = cfg.num_attention_heads, getattr(cfg, "num_key_value_heads", cfg.num_attention_heads)
+    heads, kv = cfg.num_attention_heads, key_heads(cfg)
     d = cfg.hidden_size
     for key, w in state.items():
         if key in ("lm_head.weight", "embed_out.weight") and tied:
@@ -142,24 +179,32 @@ def tensors(name, model, arch, cfg):
             continue
         if name in PERMUTED and ("q_proj" in key or "k_proj" in key):
             w = permute(w, heads if "q_proj" in key else kv)
-        if arch.startswith("gemma") and key.endswith("norm.weight"):
+        if (arch.startswith("gemma") or arch == "nemotron") and key.endswith("norm.weight"):
             w = w + 1
+        if arch == "falcon" and "query_key_value" in key:
+            hd = d // heads
+            w = w.reshape(kv, heads // kv + 2, hd, -1)
+            yield names.get_name(key, try_suffixes=(".weight", ".bias")), np.concatenate(
+                [w[:, :-2].reshape(heads * hd, -1), w[:, -2].reshape(kv * hd, -1), w[:, -1].reshape(kv * hd, -1)])
+            continue
+        if key.endswith("shared_expert_gate.weight"):
+            w = w[0]
         if arch == "gpt2" and key.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")):
             w = w.T
         if "query_key_value" in key:
             w = w.reshape(heads, 3, d // heads, -1).swapaxes(0, 1).reshape(3 * d, -1)
             w = w[:, 0] if key.endswith("bias") else w
-        if key.endswith("experts.gate_up_proj"):
+        if key.endswith(("experts.gate_up_proj", "block_sparse_moe.input_linear.weight")):
             block = key.split(".")[2]
             half = w.shape[1] // 2
             yield f"blk.{block}.ffn_gate_exps.weight", w[:, :half]
             yield f"blk.{block}.ffn_up_exps.weight", w[:, half:]
             continue
-        if key.endswith("experts.down_proj"):
+        if key.endswith(("experts.down_proj", "block_sparse_moe.output_linear.weight")):
             yield f"blk.{key.split('.')[2]}.ffn_down_exps.weight", w
             continue
         key = key.replace("block_sparse_moe", "mlp")
-        if key.endswith("mlp.gate.weight"):
+        if key.endswith(("mlp.gate.weight", "mlp.router.layer.weight")):
             yield f"blk.{key.split('.')[2]}.ffn_gate_inp.weight", w
             continue
         new = names.get_name(key, try_suffixes=(".weight", ".bias"))
@@ -174,16 +219,16 @@ def tensors(name, model, arch, cfg):
 def metadata(w, name, arch, cfg):
     u = lambda k, v: w.add_uint32(f"{arch}.{k}", v)
     f = lambda k, v: w.add_float32(f"{arch}.{k}", v)
-    heads, kv = cfg.num_attention_heads, getattr(cfg, "num_key_value_heads", cfg.num_attention_heads)
+    heads, kv = cfg.num_attention_heads, key_heads(cfg)
     hd = getattr(cfg, "head_dim", None) or cfg.hidden_size // heads
     u("block_count", cfg.num_hidden_layers)
     u("context_length", cfg.max_position_embeddings)
     u("embedding_length", cfg.hidden_size)
-    u("feed_forward_length", getattr(cfg, "intermediate_size", None) or 4 * cfg.hidden_size)
+    u("feed_forward_length", getattr(cfg, "intermediate_size", None) or getattr(cfg, "ffn_hidden_size", None) or 4 * cfg.hidden_size)
     u("attention.head_count", heads)
     if kv != heads:
         u("attention.head_count_kv", kv)
-    for attr, key in (("rms_norm_eps", "rms_"), ("layer_norm_eps", ""), ("norm_epsilon", ""), ("layer_norm_epsilon", "")):
+    for attr, key in (("rms_norm_eps", "rms_"), ("layer_norm_eps", ""), ("norm_epsilon", ""), ("layer_norm_epsilon", ""), ("norm_eps", "")):
         if getattr(cfg, attr, None) is not None:
             f(f"attention.layer_norm_{key}epsilon", getattr(cfg, attr))
     if getattr(cfg, "head_dim", None):
@@ -207,7 +252,12 @@ def metadata(w, name, arch, cfg):
     if arch in ("command-r", "cohere2"):
         w.add_string(f"{arch}.rope.scaling.type", "none")
         f("logit_scale", cfg.logit_scale)
-    if arch == "granite":
+    if arch == "olmo":
+        f("attention.layer_norm_epsilon", 1e-5)
+        f("attention.clamp_kqv", cfg.clip_qkv)
+    if arch == "stablelm":
+        w.add_bool("stablelm.use_parallel_residual", cfg.use_parallel_residual)
+    if arch in ("granite", "granitemoe"):
         f("attention.scale", cfg.attention_multiplier)
         f("embedding_scale", cfg.embedding_multiplier)
         f("residual_scale", cfg.residual_multiplier)
@@ -216,7 +266,7 @@ def metadata(w, name, arch, cfg):
         w.add_bool(f"{arch}.use_parallel_residual", cfg.use_parallel_residual)
     if getattr(cfg, "sliding_window", None):
         u("attention.sliding_window", cfg.sliding_window)
-        if name == "olmo3":
+        if name in ("olmo3", "exaone4"):
             w.add_array(f"{arch}.attention.sliding_window_pattern", [t == "sliding_attention" for t in cfg.layer_types])
     if arch == "phi3":
         u("attention.sliding_window", 0)
@@ -224,8 +274,10 @@ def metadata(w, name, arch, cfg):
     if experts:
         u("expert_count", experts)
         u("expert_used_count", cfg.num_experts_per_tok)
-        if arch == "qwen3moe":
+        if arch in ("qwen3moe", "qwen2moe"):
             u("expert_feed_forward_length", cfg.moe_intermediate_size)
+        if arch == "qwen2moe":
+            u("expert_shared_feed_forward_length", cfg.shared_expert_intermediate_size)
     w.add_string("tokenizer.ggml.model", "llama")
     w.add_string("tokenizer.ggml.pre", "default")
     w.add_array("tokenizer.ggml.tokens", ["<unk>", "<s>", "</s>"] + [chr(0x61 + i) if i < 26 else chr(0x41 + i - 26) for i in range(V - 3)])
@@ -258,7 +310,8 @@ def by_llama_cpp(path, case, v):
 
 def main():
     out, more = sys.argv[1], sys.argv[2:]
-    for name in MODELS:
+    only = more[more.index("--only") + 1].split(",") if "--only" in more else MODELS
+    for name in only:
         model, arch, cfg, kind = make(name)
         cases = [run(model, IDS, 3, 7), run(model, IDS[:4], 1, 11)]
         if name == "phi3":  # longer than its original context

@@ -45,6 +45,9 @@ typedef struct asc_decoder_config {
     double eps;
     bool norm_plus_one; /* norms multiply by 1 + weight (Gemma in Hugging Face files) */
     bool bare_norms;    /* norms have neither weight nor bias (OLMo 1) */
+    bool norms_swapped; /* attn_norm_2, if there, is attention's norm and attn_norm the MLP's (Falcon in GGUF)
+                         */
+    const char *ffn_norm; /* its tensor's name; NULL = "ffn_norm" */
     asc_block_kind block;
     bool pre_norms, post_norms; /* OLMo 2 has only the latter, Gemma 2 both */
     asc_qk_norm qk_norm;
@@ -63,6 +66,7 @@ typedef struct asc_decoder_config {
     double embed_scale, residual_scale, logit_scale; /* factors; 0 = 1. Logits are multiplied */
     int64_t n_experts, n_experts_used, d_expert;
     int64_t d_shared; /* width of an expert that every token takes; 0 = none */
+    bool shared_gate; /* it has a gate */
     bool norm_top_k;  /* the chosen experts' weights are made to add up to 1 */
     bool not_causal;  /* every token sees every other; no prefix can be shared */
 } asc_decoder_config;

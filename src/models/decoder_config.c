@@ -111,19 +111,19 @@ done:
 
 /* Features that a file of these families can ask for and that would change every number if ignored: the key
  * may be absent or have the value that means "not used". */
-static asc_status refuse_unknown(meta *m) {
+static asc_status refuse_unknown(meta *m, const asc_family *f) {
     static const struct {
         const char *suffix;
         double off, also_off;
     } keys[] = {
         {"attention.clamp_kqv", 0, 0},
+        {"expert_shared_count", 0, 0},
+        {"expert_shared_feed_forward_length", 0, 0},
         {"attention.max_alibi_bias", 0, 0},
         {"attention.output_scale", 0, 0},
         {"attention.temperature_scale", 0, 0},
         {"attention.temperature_length", 0, 0},
         {"attention.kv_lora_rank", 0, 0},
-        {"expert_shared_count", 0, 0},
-        {"expert_shared_feed_forward_length", 0, 0},
         {"expert_group_count", 0, 1},
         {"expert_gating_func", 0, 1 /* softmax */},
         {"expert_weights_scale", 0, 1},
@@ -134,7 +134,7 @@ static asc_status refuse_unknown(meta *m) {
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const asc_gguf_kv *kv = asc_gguf_kv_find(m->g, key_of(m, keys[i].suffix));
-        if (kv == NULL) continue;
+        if (kv == NULL || (i == 0 && f->clip_qkv) || ((i == 1 || i == 2) && f->shared_expert)) continue;
         double v = kv->is_array ? (double)NAN : asc_gguf_num_at(kv->values, 0);
         if (fabs(v - keys[i].off) < 1e-9 || fabs(v - keys[i].also_off) < 1e-9) continue;
         ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED, "'%s': %s is not supported (its value is %g)",
@@ -188,7 +188,9 @@ static asc_status layer_plans(meta *m, const asc_family *f, asc_decoder_config *
         /* a window of at least the context hides nothing, but the layer is still a local one */
         p->window = local && win < (uint64_t)c->context ? (int64_t)win : 0;
         p->rope = local && f->local_rope ? 1 : 0;
-        if ((f->nope_full && !local) || (f->nope_of > 0 && (l + 1) % f->nope_of == 0)) p->rope = ASC_ROPE_OFF;
+        if ((f->nope_full && !local && (win > 0 || !f->nope_if_windows)) ||
+            (f->nope_of > 0 && (l + 1) % f->nope_of == 0))
+            p->rope = ASC_ROPE_OFF;
         p->moe = c->n_experts > 0 && (uint64_t)l >= dense;
     }
 done:
@@ -203,8 +205,12 @@ static asc_status experts(meta *m, const asc_family *f, asc_decoder_config *c) {
     ASC_TRY(count(m, "expert_count", 0, 65536, &c->n_experts));
     ASC_TRY(count(m, "expert_used_count", 0, (uint64_t)c->n_experts, &c->n_experts_used));
     ASC_TRY(count(m, "expert_feed_forward_length", (uint64_t)c->d_ff, 1 << 24, &c->d_expert));
-    /* both families of these files normalise the chosen weights, and older files do not say so */
-    ASC_TRY(asc_gguf_get_bool_or(m->ctx, m->g, key_of(m, "expert_weights_norm"), true, &c->norm_top_k));
+    /* the first families of these files normalise the chosen weights, and older files do not say so */
+    ASC_TRY(
+        asc_gguf_get_bool_or(m->ctx, m->g, key_of(m, "expert_weights_norm"), !f->raw_shares, &c->norm_top_k));
+    ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "expert_shared_feed_forward_length"), 0, &n));
+    if (!f->shared_expert || (n == 0 && !f->shared_gate)) goto done;
+    ASC_TRY(count(m, "expert_shared_feed_forward_length", 0, 1 << 24, &c->d_shared));
 done:
     return st;
 }
@@ -241,6 +247,11 @@ static asc_decoder_config of_family(const asc_family *f) {
                                 .pre_norms = !f->no_pre_norms,
                                 .post_norms = f->post_norms,
                                 .qk_norm = f->qk_norm,
+                                .qk_norm_late = f->qk_norm_late,
+                                .bare_norms = f->bare_norms,
+                                .norms_swapped = f->norms_swapped,
+                                .ffn_norm = f->ffn_norm,
+                                .shared_gate = f->shared_gate,
                                 .positions =
                                     f->learned_positions ? ASC_POSITIONS_LEARNED : ASC_POSITIONS_ROTARY,
                                 .rope_interleaved = f->interleaved,
@@ -264,7 +275,7 @@ asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_co
     }
     m.arch = f->name;
     c = of_family(f);
-    ASC_TRY(refuse_unknown(&m));
+    ASC_TRY(refuse_unknown(&m, f));
     ASC_TRY(count(&m, "block_count", 0, 4096, &c.n_layers));
     ASC_TRY(count(&m, "embedding_length", 0, 1 << 20, &c.d_model));
     ASC_TRY(count(&m, "feed_forward_length", f->experts ? (uint64_t)1 : 0, 1 << 24, &c.d_ff));
@@ -278,6 +289,7 @@ asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_co
     bool parallel = f->parallel;
     ASC_TRY(asc_gguf_get_bool_or(ctx, g, key_of(&m, "use_parallel_residual"), parallel, &parallel));
     c.block = parallel ? ASC_BLOCK_PARALLEL : ASC_BLOCK_SERIAL;
+    if (f->clip_qkv) ASC_TRY(factor(&m, "attention.clamp_kqv", &c.clip_qkv));
     ASC_TRY(factor(&m, "embedding_scale", &c.embed_scale));
     ASC_TRY(factor(&m, "residual_scale", &c.residual_scale));
     ASC_TRY(factor(&m, "logit_scale", &c.logit_scale));

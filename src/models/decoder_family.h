@@ -17,10 +17,20 @@ typedef struct asc_family {
     bool plain_mlp;   /* not gated */
     bool parallel;    /* blocks; use_parallel_residual overrules it */
     bool learned_positions;
-    bool logits_divided;    /* by logit_scale, instead of multiplied (Granite) */
-    bool nope_full;         /* no rotary embedding on layers without a window (Cohere 2) */
-    bool local_rope;        /* layers with a window have a rotary embedding of their own */
-    bool experts;           /* must be there; elsewhere expert_count may be absent */
+    bool logits_divided;  /* by logit_scale, instead of multiplied (Granite) */
+    bool nope_full;       /* no rotary embedding on layers without a window (Cohere 2) */
+    bool local_rope;      /* layers with a window have a rotary embedding of their own */
+    bool nope_if_windows; /* ... nope_full only where there are windows (EXAONE 4) */
+    bool experts;         /* must be there; elsewhere expert_count may be absent */
+    bool raw_shares;    /* the chosen experts' shares are not made to add up to 1, unless the file says so */
+    bool shared_expert; /* there may be an expert that every token takes */
+    bool shared_gate;   /* ... and it has a gate */
+    bool bare_norms;    /* norms without weights */
+    bool clip_qkv;      /* attention.clamp_kqv is read */
+    bool qk_norm_late;  /* behind the rotary embedding */
+    bool norms_swapped; /* where there is attn_norm_2, that is attention's norm and attn_norm the MLP's
+                           (Falcon) */
+    const char *ffn_norm;   /* NULL = "ffn_norm" */
     int local_of;           /* with a window: every n-th layer sees all, the others the window; 0 = all the
                                window */
     int nope_of;            /* every n-th layer has no rotary embedding; 0 = none */

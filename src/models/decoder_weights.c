@@ -239,7 +239,7 @@ static void bind_mlp(asc_binder *b, asc_layer *l) {
         l->gate = bind_proj(b, "ffn_gate_shexp", true, c->d_shared, d);
         l->up = bind_proj(b, "ffn_up_shexp", true, c->d_shared, d);
         l->down = bind_proj(b, "ffn_down_shexp", true, d, c->d_shared);
-        l->shared_gate = bind_share(b, d);
+        if (c->shared_gate) l->shared_gate = bind_share(b, d);
         return;
     }
     if (c->gated) l->gate = bind_proj(b, "ffn_gate", false, c->d_ff, d);
@@ -256,7 +256,9 @@ static void bind_layer(asc_binder *b, asc_layer *l) {
     int64_t dq = c->n_heads * c->head_dim, dk = c->n_kv * c->head_dim, d = c->d_model;
     bool head = c->qk_norm == ASC_QK_NORM_HEAD, each = c->qk_norm == ASC_QK_NORM_EACH,
          any = c->qk_norm != ASC_QK_NORM_NONE;
-    l->attn_norm = bind_norm(b, "attn_norm", c->pre_norms, d);
+    const bool swapped = c->norms_swapped && has(b, "attn_norm_2.weight");
+    const char *ffn_norm = swapped ? "attn_norm" : c->ffn_norm != NULL ? c->ffn_norm : "ffn_norm";
+    l->attn_norm = bind_norm(b, swapped ? "attn_norm_2" : "attn_norm", c->pre_norms, d);
     l->qkv = bind_proj(b, "attn_qkv", false, dq + 2 * dk, d);
     if (l->qkv.w == NULL) {
         l->q = bind_proj(b, "attn_q", true, dq, d);
@@ -269,8 +271,8 @@ static void bind_layer(asc_binder *b, asc_layer *l) {
                      : bind_norm(b, "attn_k_norm", any, head ? c->head_dim : dk);
     l->o = bind_proj(b, "attn_output", true, d, dq);
     /* a parallel block may have one norm for both halves (Cohere) */
-    bool two = c->pre_norms && (c->block == ASC_BLOCK_SERIAL || has(b, "ffn_norm.weight"));
-    l->ffn_norm = bind_norm(b, "ffn_norm", two, d);
+    bool two = c->pre_norms && (c->block == ASC_BLOCK_SERIAL || swapped || has(b, "ffn_norm.weight"));
+    l->ffn_norm = bind_norm(b, ffn_norm, two, d);
     bind_mlp(b, l);
     l->attn_post_norm = bind_norm(b, "post_attention_norm", c->post_norms, d);
     l->ffn_post_norm = bind_norm(b, "post_ffw_norm", c->post_norms, d);

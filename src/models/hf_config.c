@@ -143,6 +143,7 @@ static asc_status read_experts(asc_hf_reading *r) {
     ASC_TRY(asc_hf_count(&r->k, key, f->n_experts, 65536, &c->n_experts));
     ASC_TRY(asc_hf_count(&r->k, "num_experts_per_tok", f->n_used, c->n_experts, &c->n_experts_used));
     ASC_TRY(asc_hf_count(&r->k, f->expert_width_key, 0, 1 << 24, &c->d_expert));
+    c->shared_gate = f->shared_width_key != NULL;
     if (f->shared_width_key != NULL)
         ASC_TRY(asc_hf_count(&r->k, f->shared_width_key, f->shared_width, 1 << 24, &c->d_shared));
     c->norm_top_k = true;
