@@ -7,6 +7,7 @@
 #define ASCRIBE_MODEL_H
 
 #include "ascribe/array.h"
+#include "ascribe/tensor.h"
 #include "ascribe/tokens.h"
 
 #ifdef __cplusplus
@@ -77,12 +78,20 @@ ASC_API ASC_MUST_USE asc_status asc_model_logits(asc_model *m, const int32_t *id
 
 /* ---- inner values: one run in which they are read and replaced ---- */
 
+/* Makes new values of a site's own: records ops (ascribe/ops.h) on rows [n, width], a row for each token, and
+ * returns a tensor of the same shape. Each row by itself: a run may bring rows of many prompts, or of one
+ * token. Gradients go through it. NULL ends the run. */
+typedef asc_tensor *(*asc_site_change)(void *self, asc_ctx *ctx, asc_tensor *rows);
+
 /* Puts values in the place of a site's, for the rest of the run. */
 typedef struct asc_site_patch {
-    const char *site;     /* as asc_model_site names it */
-    asc_array values;     /* floats [n tokens, width of the site], or [n_tokens, width] */
+    const char *site; /* as asc_model_site names it */
+    asc_array values; /* floats [n tokens, width of the site], [n_tokens, width], or [1, width]: one row for
+                         all of them. Not looked at with change */
     const size_t *tokens; /* which tokens' values are replaced, counted from 0; NULL = all of them */
     size_t n_tokens;
+    asc_site_change change; /* instead of values */
+    void *self;
 } asc_site_patch;
 
 typedef enum asc_run_head {
@@ -114,6 +123,16 @@ typedef struct asc_model_run_options {
  * asc_model_logits. */
 ASC_API ASC_MUST_USE asc_status asc_model_run(asc_model *m, const asc_model_run_options *opts,
                                               asc_array *out_values, asc_array *out_head);
+
+/* Puts values in the place of sites' in everything that the model does from now on: logits, answers, scores
+ * of explanations (gradients go through: a value that is put there has none, one that is changed has the
+ * change's). n = 0 ends it. One site may be named several times; patches follow each other. Values are
+ * copied; change and self must live until then. tokens are places in the sequence, whatever its length: of a
+ * prompt and the answer behind it, of a prompt with parts left out its own. NULL = every token, for which
+ * values are one row. asc_model_run's own patches follow these. Errors: those of asc_model_run;
+ * INVALID_ARGUMENT also when a change makes something else of a row because others stand beside it; the model
+ * is then as it was. */
+ASC_API ASC_MUST_USE asc_status asc_model_hold(asc_model *m, const asc_site_patch *patches, size_t n);
 
 /* ---- text encoders ---- */
 

@@ -8,6 +8,7 @@
 #define ASCRIBE_NET_H
 
 #include "ascribe/array.h"
+#include "ascribe/tensor.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -64,6 +65,26 @@ typedef struct asc_value_patch {
 ASC_API ASC_MUST_USE asc_status asc_net_run_patched(asc_net *net, const asc_array *inputs, size_t n_inputs,
                                                     const asc_value_patch *patches, size_t n_patches,
                                                     const char *const *names, size_t n, asc_array *out);
+
+/* Makes a new value of a site's own: records ops (ascribe/ops.h) and returns a tensor of the same shape and
+ * type. Each example by itself: a run may bring one, or many along the first axis. Gradients go through it.
+ * NULL ends the run. */
+typedef asc_tensor *(*asc_value_change)(void *self, asc_ctx *ctx, asc_tensor *value);
+
+typedef struct asc_held_value {
+    const char *site;
+    asc_array
+        values; /* of the site's shape, a first axis of 1 for every example; not looked at with change */
+    asc_value_change change; /* instead of values */
+    void *self;
+} asc_held_value;
+
+/* Puts values in the place of sites' in everything that the net does from now on: runs (asc_net_run_patched's
+ * own patches follow these) and attributions, whose gradients go through: a value that is put there has none,
+ * one that is changed has the change's. n = 0 ends it. Values are copied; change and self must live until
+ * then. Errors: NOT_FOUND, INVALID_ARGUMENT; the net is then as it was. A shape that does not fit is refused
+ * when it is run. */
+ASC_API ASC_MUST_USE asc_status asc_net_hold(asc_net *net, const asc_held_value *values, size_t n);
 
 /* ---- nets written in C
  * -------------------------------------------------------------------------------------- */

@@ -292,7 +292,7 @@ static asc_status sums_init(sums *s, asc_job *j, const char *norm) {
     *s = (sums){.j = j,
                 .norm = norm,
                 .p = j->r->n_prompt,
-                .d = (size_t)asc_site_width(j, j->site, j->site_layer),
+                .d = (size_t)asc_model_site_width(j->m, j->site, j->site_layer),
                 .m = asc_job_width(j) - 1};
     s->from = (size_t)j->site_first;
     s->end = j->site_columns > 0 ? s->from + (size_t)j->site_columns : s->d;

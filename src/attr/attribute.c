@@ -97,6 +97,14 @@ static asc_status note_net(asc_task *t) {
     asc_status st = ASC_OK;
     for (size_t i = 0; t->method->by_gradient && st == ASC_OK && i < t->net->n_notes; i++)
         st = asc_task_note(t, "%s", t->net->notes[i]);
+    size_t n_held;
+    const char *held = asc_net_held_site(t->net, &n_held);
+    if (st == ASC_OK && held != NULL)
+        st = asc_task_note(
+            t,
+            "inner values of the net were replaced, at %.80s%s: without them it answers otherwise, "
+            "and the command line does not put them there",
+            held, n_held > 1 ? " and other sites" : "");
     return st;
 }
 

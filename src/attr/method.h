@@ -152,6 +152,8 @@ ASC_MUST_USE asc_status asc_job_options(asc_job *j);
 /* prompt.c */
 ASC_MUST_USE asc_status asc_job_prompt(asc_job *j);
 ASC_MUST_USE asc_status asc_job_targets(asc_job *j);
+/* Whether the method runs prompts in which tokens stand elsewhere than in the whole one. */
+bool asc_job_tokens_move(const asc_job *j);
 /* question.c: refuses questions that make no sense, before anything is computed; then, when the target is
  * known, the span of it that is explained. */
 ASC_MUST_USE asc_status asc_job_question(asc_job *j);

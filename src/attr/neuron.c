@@ -28,19 +28,6 @@ bool asc_site_number(asc_view v, bool negative, int64_t *out) {
     return !minus || *out < 0; /* -0 is no place */
 }
 
-int64_t asc_site_width(const asc_job *j, asc_decoder_site site, int64_t layer) {
-    if (j->m->kind == ASC_MODEL_ENCODER) {
-        const asc_encoder_config *e = &j->m->encoder->cfg;
-        return site == ASC_SITE_ATTN_HEADS ? e->n_heads * e->head_dim
-               : site == ASC_SITE_MLP_ACT  ? e->d_ff
-                                           : e->d_model;
-    }
-    const asc_decoder_config *c = &j->m->decoder.cfg;
-    if (site == ASC_SITE_ATTN_HEADS) return c->n_heads * c->head_dim;
-    if (site == ASC_SITE_MLP_ACT) return c->plan[layer].moe ? 0 : c->d_ff;
-    return c->d_model;
-}
-
 static asc_status bad_form(asc_job *j) {
     ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "the neuron '%.60s' is not SITE:INDEX@TOKEN", j->req->neuron);
     return asc_hint(j->ctx, "as blocks.0.mlp.out:17@-1: column 17 of that site at the prompt's last token; "
@@ -113,7 +100,7 @@ static asc_status find_place(asc_job *j) {
                  ASC_VIEW_ARG(site));
         return asc_hint(ctx, "use blocks.%lld.out", (long long)j->m->info.n_layers - 1);
     }
-    int64_t width = asc_site_width(j, j->neuron.site, j->neuron.layer);
+    int64_t width = asc_model_site_width(j->m, j->neuron.site, j->neuron.layer);
     if (j->neuron.index < width) return ASC_OK;
     if (width == 0) {
         ASC_FAIL(ctx, ASC_UNIMPLEMENTED,
@@ -235,7 +222,7 @@ asc_tensor *asc_neuron_scalar(asc_job *j, asc_tensor *x, asc_site_fn site, void 
 /* The largest value beside it in the whole prompt. */
 static asc_status measure(asc_job *j) {
     asc_ctx *ctx = j->ctx;
-    const size_t n = (size_t)asc_site_width(j, j->neuron.site, j->neuron.layer);
+    const size_t n = (size_t)asc_model_site_width(j->m, j->neuron.site, j->neuron.layer);
     double *row = asc_calloc(ctx, ASC_MEM_SCRATCH, n + 1, sizeof *row);
     if (row == NULL) return ASC_RESOURCE_EXHAUSTED;
     asc_scope_begin(ctx);
@@ -254,14 +241,7 @@ static asc_status measure(asc_job *j) {
 
 /* Perturbed prompts whose tokens move have no token of that number any more, but a last one. */
 static asc_status check_places(asc_job *j) {
-    bool moves = false;
-    if (j->method->by_gradient || j->neuron.token + 1 == (int64_t)j->r->n_prompt) return ASC_OK;
-    for (size_t i = 0; i < j->n_parts; i++) {
-        const asc_part *p = &j->parts[i];
-        const bool stays = p->n_fill == p->last - p->first || (p->n_fill == 0 && asc_encoder_hides(j));
-        moves = moves || p->n_choices > 0 || !stays;
-    }
-    if (!moves) return ASC_OK;
+    if (j->neuron.token + 1 == (int64_t)j->r->n_prompt || !asc_job_tokens_move(j)) return ASC_OK;
     ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT,
              "the neuron's token %lld is elsewhere, or gone, in prompts with parts left out",
              (long long)j->neuron.token);

@@ -25,8 +25,6 @@ int64_t asc_neuron_blocks(const asc_job *j);
 size_t asc_neuron_reach(const asc_job *j, size_t len);
 /* INVALID_ARGUMENT unless the job's site comes before the neuron. */
 ASC_MUST_USE asc_status asc_neuron_check_site(asc_job *j);
-/* Columns that a site of the job's model has; 0: it has no such values (mlp.act of experts). */
-int64_t asc_site_width(const asc_job *j, asc_decoder_site site, int64_t layer);
 /* A number of digits only, with a minus sign if `negative`; false when v is none or is too large. */
 bool asc_site_number(asc_view v, bool negative, int64_t *out);
 

@@ -3,6 +3,7 @@
 #include "method.h"
 #include "neuron.h"
 #include "plain.h"
+#include "site_edits.h"
 #include "target_encoder.h"
 #include "view.h"
 #include <stdarg.h>
@@ -101,7 +102,7 @@ static asc_status find_site(asc_job *j) {
                  "%.60s has only what the target is made of, not one row per token", s);
         return asc_hint(j->ctx, "use blocks.%lld.out", (long long)j->m->info.n_layers - 1);
     }
-    if (asc_site_width(j, j->site, j->site_layer) == 0) {
+    if (asc_model_site_width(j->m, j->site, j->site_layer) == 0) {
         ASC_FAIL(j->ctx, ASC_UNIMPLEMENTED,
                  "%.60s is a mixture of experts, which has no one row of neurons for each token", s);
         return asc_hint(j->ctx, "use blocks.%lld.mlp.out", (long long)j->site_layer);
@@ -210,6 +211,40 @@ static asc_status refuse_encoder_options(asc_job *j) {
     return asc_hint(j->ctx, "explain a continuation instead: --target TEXT; labels belong to text encoders");
 }
 
+bool asc_job_tokens_move(const asc_job *j) {
+    bool moves = false;
+    if (j->method->by_gradient) return false;
+    for (size_t i = 0; i < j->n_parts; i++) {
+        const asc_part *p = &j->parts[i];
+        const bool stays = p->n_fill == p->last - p->first || (p->n_fill == 0 && asc_encoder_hides(j));
+        moves = moves || p->n_choices > 0 || !stays;
+    }
+    return moves;
+}
+
+/* Values that stand in the place of the model's own (asc_model_hold): nothing of the result says so
+ * otherwise. */
+static asc_status check_edits(asc_job *j) {
+    const asc_site_edits *e = asc_model_edits(j->m);
+    for (size_t i = 0; e != NULL && i < e->n; i++) {
+        if (e->v[i].n_places == 0 || !asc_job_tokens_move(j)) continue;
+        ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT,
+                 "the values at '%s' are for certain tokens, which are elsewhere, or gone, in prompts with "
+                 "parts left "
+                 "out",
+                 e->v[i].name);
+        return asc_hint(
+            j->ctx, "keep tokens in their places (--baseline eos, pad or token:ID), explain by gradients, "
+                    "or replace every token's values");
+    }
+    if (e == NULL) return ASC_OK;
+    return asc_job_warn(
+        j,
+        "inner values of the model were replaced, at %s%s: without them it answers otherwise, and the "
+        "command line does not put them there",
+        e->v[0].name, e->n > 1 ? " and other sites" : "");
+}
+
 asc_view asc_job_piece(const asc_job *j, int32_t id) {
     const asc_tokenizer *tk = asc_model_tokenizer(j->m);
     return tk != NULL && id >= 0 ? asc_token_piece(tk, id) : asc_view_of("");
@@ -242,6 +277,7 @@ asc_status asc_job_init_beside(asc_job *j, asc_model *m, const asc_request *req,
     ASC_TRY(asc_neuron_through(j));
     ASC_TRY(asc_job_span(j));
     ASC_TRY(find_site(j));
+    ASC_TRY(check_edits(j));
 done:
     return st;
 }

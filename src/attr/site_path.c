@@ -10,7 +10,7 @@
 
 size_t asc_job_site_width(const asc_job *j) {
     return (size_t)(j->site == ASC_SITE_EMBED ? j->m->info.d_model
-                                              : asc_site_width(j, j->site, j->site_layer));
+                                              : asc_model_site_width(j->m, j->site, j->site_layer));
 }
 
 static bool between_sites(asc_pass_kind kind) {

@@ -196,7 +196,7 @@ asc_status asc_task_record(asc_task *t, const asc_pass *p, const asc_rows *rows,
     }
     for (size_t k = 0; k < t->n_at; k++) out->y[k] = NULL;
     ASC_TRY(feed(t, p, rows, first, n, out, inputs));
-    ASC_TRY(net->forward(net, inputs, &tap, outputs));
+    ASC_TRY(asc_net_forward(net, inputs, &tap, outputs));
     if (s.value == NULL) {
         for (size_t i = 0; i < net->n_outputs; i++) {
             if ((int64_t)net->output_site[i] == a->site) s.value = outputs[i];

@@ -1,10 +1,6 @@
 /* decoder.c - the forward pass, as ops. Reads like the formula: errors poison the result (ascribe/tensor.h).
  */
-#include "decoder.h"
-
-static asc_tensor *at_site(const asc_decoder_run *r, asc_decoder_site site, int64_t layer, asc_tensor *v) {
-    return r->site != NULL ? r->site(r->site_self, site, layer, v) : v;
-}
+#include "site_edits.h"
 
 asc_tensor *asc_decoder_embed(asc_decoder *d, const int32_t *ids, int64_t b, int64_t t) {
     const char *label = asc_set_label(d->ctx, "embed");
@@ -16,6 +12,13 @@ asc_tensor *asc_decoder_embed(asc_decoder *d, const int32_t *ids, int64_t b, int
 static asc_tensor *positions(asc_decoder *d, int64_t first, int64_t n) {
     asc_ctx *ctx = d->ctx;
     return asc_cast(ctx, asc_iota(ctx, n, (double)first, 1.0), ASC_DTYPE_I32);
+}
+
+/* pos: places of the run's tokens, of which v may hold the last ones. */
+static asc_tensor *at_site(asc_decoder *d, const asc_decoder_run *r, asc_decoder_site site, int64_t layer,
+                           asc_tensor *v, asc_tensor *pos) {
+    v = asc_site_edits_apply(d->ctx, d->edits, site, layer, v, pos);
+    return r->site != NULL ? r->site(r->site_self, site, layer, v) : v;
 }
 
 static asc_tensor *norm(asc_decoder *d, asc_tensor *x, const asc_norm *n) {
@@ -146,7 +149,7 @@ static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t
         flat.dims[2] = c->n_heads * c->head_dim;
         o = asc_reshape(ctx, o, flat);
     }
-    asc_tensor *y = asc_project(ctx, at_site(run, ASC_SITE_ATTN_HEADS, l, o), &w->o);
+    asc_tensor *y = asc_project(ctx, at_site(d, run, ASC_SITE_ATTN_HEADS, l, o, at->last), &w->o);
     return c->block == ASC_BLOCK_POST ? y : norm(d, y, &w->attn_post_norm);
 }
 
@@ -159,7 +162,8 @@ static asc_tensor *shared(asc_decoder *d, const asc_layer *w, asc_tensor *h) {
     return asc_mul(ctx, y, asc_sigmoid(ctx, asc_matmul(ctx, h, w->shared_gate, false, true)));
 }
 
-static asc_tensor *mlp(asc_decoder *d, const asc_decoder_run *run, int64_t l, asc_tensor *h) {
+static asc_tensor *mlp(asc_decoder *d, const asc_decoder_run *run, int64_t l, asc_tensor *h,
+                       const place *at) {
     asc_ctx *ctx = d->ctx;
     const asc_decoder_config *c = &d->cfg;
     const asc_layer *w = &d->layers[l];
@@ -182,7 +186,7 @@ static asc_tensor *mlp(asc_decoder *d, const asc_decoder_run *run, int64_t l, as
     } else {
         u = asc_activate(ctx, asc_project(ctx, h, &w->up), c->act);
     }
-    asc_tensor *y = asc_project(ctx, at_site(run, ASC_SITE_MLP_ACT, l, u), &w->down);
+    asc_tensor *y = asc_project(ctx, at_site(d, run, ASC_SITE_MLP_ACT, l, u, at->last), &w->down);
     return c->block == ASC_BLOCK_POST ? y : norm(d, y, &w->ffn_post_norm);
 }
 
@@ -192,25 +196,27 @@ static asc_tensor *block(asc_decoder *d, const asc_decoder_run *run, int64_t l, 
     const asc_layer *w = &d->layers[l];
     bool parallel = d->cfg.block == ASC_BLOCK_PARALLEL, post = d->cfg.block == ASC_BLOCK_POST;
     const char *label = asc_set_label(ctx, w->attn_label);
-    asc_tensor *h = at_site(run, ASC_SITE_ATTN_IN, l, norm(d, x, &w->attn_norm));
-    asc_tensor *a = at_site(run, ASC_SITE_ATTN_OUT, l, attention(d, run, l, h, at));
+    asc_tensor *h = at_site(d, run, ASC_SITE_ATTN_IN, l, norm(d, x, &w->attn_norm), at->pos);
+    asc_tensor *a = at_site(d, run, ASC_SITE_ATTN_OUT, l, attention(d, run, l, h, at), at->last);
     x = last_tokens(ctx, x, at->rows);
     asc_tensor *mid = asc_add(ctx, x, scaled(d, a, d->cfg.residual_scale));
     if (post) mid = norm(d, mid, &w->attn_post_norm);
     asc_set_label(ctx, w->mlp_label);
     asc_tensor *in = parallel ? x : mid;
     h = w->ffn_norm.w != NULL || !parallel ? norm(d, in, &w->ffn_norm) : last_tokens(ctx, h, at->rows);
-    asc_tensor *m = mlp(d, run, l, at_site(run, ASC_SITE_MLP_IN, l, h));
-    x = asc_add(ctx, mid, scaled(d, at_site(run, ASC_SITE_MLP_OUT, l, m), d->cfg.residual_scale));
+    asc_tensor *m = mlp(d, run, l, at_site(d, run, ASC_SITE_MLP_IN, l, h, at->last), at);
+    m = at_site(d, run, ASC_SITE_MLP_OUT, l, m, at->last);
+    x = asc_add(ctx, mid, scaled(d, m, d->cfg.residual_scale));
     if (post) x = norm(d, x, &w->ffn_post_norm);
     asc_set_label(ctx, label);
-    return at_site(run, ASC_SITE_BLOCK_OUT, l, x);
+    return at_site(d, run, ASC_SITE_BLOCK_OUT, l, x, at->last);
 }
 
 asc_tensor *asc_decoder_entry(asc_decoder *d, const asc_decoder_run *run) {
-    asc_tensor *x = scaled(d, at_site(run, ASC_SITE_EMBED, -1, run->x), d->cfg.embed_scale);
-    if (d->pos_embed == NULL || x->poison != ASC_OK) return x;
-    asc_tensor *pos = run->positions != NULL ? run->positions : positions(d, run->pos, x->shape.dims[1]);
+    if (run->x->poison != ASC_OK) return run->x;
+    asc_tensor *pos = run->positions != NULL ? run->positions : positions(d, run->pos, run->x->shape.dims[1]);
+    asc_tensor *x = scaled(d, at_site(d, run, ASC_SITE_EMBED, -1, run->x, pos), d->cfg.embed_scale);
+    if (d->pos_embed == NULL) return x;
     return asc_add(d->ctx, x, asc_gather(d->ctx, d->pos_embed, pos));
 }
 
@@ -243,7 +249,8 @@ asc_tensor *asc_decoder_logits(asc_decoder *d, asc_tensor *hidden, asc_site_fn s
     asc_ctx *ctx = d->ctx;
     const char *label = asc_set_label(ctx, "head");
     asc_tensor *h = norm(d, hidden, &d->out_norm);
-    if (site != NULL) h = site(site_self, ASC_SITE_FINAL_NORM, -1, h);
+    const asc_decoder_run run = {.site = site, .site_self = site_self};
+    h = at_site(d, &run, ASC_SITE_FINAL_NORM, -1, h, NULL);
     h = scaled(d, asc_project(ctx, h, &d->head), d->cfg.logit_scale);
     h = asc_soft_cap(ctx, h, d->cfg.final_cap);
     asc_set_label(ctx, label);

@@ -97,6 +97,7 @@ typedef struct asc_decoder {
     asc_layer *layers; /* n_layers */
     bool has_bias;
     asc_owned owned; /* every weight */
+    struct asc_site_edits *edits; /* site_edits.h: of every run; NULL = none. The model's */
     void **copies;   /* elements of owned weights that lie in no file as they are needed */
     size_t n_copies, cap_copies;
 } asc_decoder;
@@ -139,8 +140,9 @@ typedef enum asc_decoder_site {
 #undef ASC_SITE_ENUM
         ASC_N_SITES
 } asc_decoder_site;
-/* Gets the value at a site ([B,T,D], or as wide as the site is; the last block may hold only its last rows,
- * see `tail`) and returns it or another of the same shape. layer is -1 for sites that are not per layer. */
+/* Gets the value at a site, behind the model's own edits ([B,T,D], or as wide as the site is; the last block
+ * may hold only its last rows, see `tail`) and returns it or another of the same shape. layer is -1 for sites
+ * that are not per layer. */
 typedef asc_tensor *(*asc_site_fn)(void *self, asc_decoder_site site, int64_t layer, asc_tensor *value);
 
 /* Keys and values of earlier positions, per layer [B,P,G,D]; owned by the scope they were kept in. */

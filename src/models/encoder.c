@@ -1,8 +1,14 @@
 /* encoder.c - the forward pass of text encoders, as ops; see encoder.h. Errors poison the result. */
 #include "encoder_family.h"
+#include "site_edits.h"
 #include <math.h>
 
-static asc_tensor *at_site(const asc_encoder_run *r, asc_decoder_site site, int64_t layer, asc_tensor *v) {
+static asc_tensor *at_site(asc_encoder *e, const asc_encoder_run *r, asc_decoder_site site, int64_t layer,
+                           asc_tensor *v) {
+    if (e->edits != NULL && v->poison == ASC_OK) {
+        asc_tensor *pos = asc_cast(e->ctx, asc_iota(e->ctx, v->shape.dims[1], 0.0, 1.0), ASC_DTYPE_I32);
+        v = asc_site_edits_apply(e->ctx, e->edits, site, layer, v, pos);
+    }
     return r->site != NULL ? r->site(r->site_self, site, layer, v) : v;
 }
 
@@ -25,7 +31,7 @@ asc_tensor *asc_encoder_entry(asc_encoder *e, const asc_encoder_run *run) {
     asc_ctx *ctx = e->ctx;
     const asc_encoder_config *c = &e->cfg;
     const char *label = asc_set_label(ctx, "embed");
-    asc_tensor *x = at_site(run, ASC_SITE_EMBED, -1, run->x);
+    asc_tensor *x = at_site(e, run, ASC_SITE_EMBED, -1, run->x);
     if (x->poison != ASC_OK) return x;
     int64_t t = x->shape.dims[1];
     if (c->word_width < c->d_model) x = asc_slice(ctx, x, 2, 0, c->word_width); /* behind are zeros */
@@ -185,7 +191,7 @@ static asc_tensor *attention(asc_encoder *e, const asc_encoder_run *run, int64_t
     asc_tensor *o = attend(e, run, l, q, k, v, more);
     if (run->inner != NULL) o = run->inner(run->inner_self, l, false, o);
     o = asc_reshape(ctx, o, ASC_SHAPE(h->shape.dims[0], h->shape.dims[1], -1));
-    return asc_project(ctx, at_site(run, ASC_SITE_ATTN_HEADS, l, o), &w->o);
+    return asc_project(ctx, at_site(e, run, ASC_SITE_ATTN_HEADS, l, o), &w->o);
 }
 
 /* A mixture of plain MLPs (Nomic BERT). */
@@ -214,7 +220,7 @@ static asc_tensor *mlp(asc_encoder *e, const asc_encoder_run *run, int64_t l, as
         u = asc_gated(ctx, asc_slice(ctx, u, 2, 0, c->d_ff), asc_slice(ctx, u, 2, c->d_ff, c->d_ff), c->act);
     else
         u = asc_activate(ctx, u, c->act);
-    return asc_project(ctx, at_site(run, ASC_SITE_MLP_ACT, l, u), &w->down);
+    return asc_project(ctx, at_site(e, run, ASC_SITE_MLP_ACT, l, u), &w->down);
 }
 
 static asc_tensor *block(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *x,
@@ -223,17 +229,17 @@ static asc_tensor *block(asc_encoder *e, const asc_encoder_run *run, int64_t l, 
     const asc_encoder_layer *w = &e->layers[l];
     bool pre = e->cfg.pre_norm;
     const char *label = asc_set_label(ctx, w->attn_label);
-    asc_tensor *h = at_site(run, ASC_SITE_ATTN_IN, l, pre ? norm(e, x, &w->attn_norm) : x);
-    asc_tensor *a = at_site(run, ASC_SITE_ATTN_OUT, l, attention(e, run, l, h, more));
+    asc_tensor *h = at_site(e, run, ASC_SITE_ATTN_IN, l, pre ? norm(e, x, &w->attn_norm) : x);
+    asc_tensor *a = at_site(e, run, ASC_SITE_ATTN_OUT, l, attention(e, run, l, h, more));
     x = asc_add(ctx, pre ? x : h, a);
     if (!pre) x = norm(e, x, &w->attn_norm);
     asc_set_label(ctx, w->mlp_label);
-    h = at_site(run, ASC_SITE_MLP_IN, l, pre ? norm(e, x, &w->mlp_norm) : x);
-    asc_tensor *m = at_site(run, ASC_SITE_MLP_OUT, l, mlp(e, run, l, h));
+    h = at_site(e, run, ASC_SITE_MLP_IN, l, pre ? norm(e, x, &w->mlp_norm) : x);
+    asc_tensor *m = at_site(e, run, ASC_SITE_MLP_OUT, l, mlp(e, run, l, h));
     x = asc_add(ctx, pre ? x : h, m);
     if (!pre) x = norm(e, x, &w->mlp_norm);
     asc_set_label(ctx, label);
-    return at_site(run, ASC_SITE_BLOCK_OUT, l, x);
+    return at_site(e, run, ASC_SITE_BLOCK_OUT, l, x);
 }
 
 asc_tensor *asc_encoder_block(asc_encoder *e, const asc_encoder_run *run, int64_t l, asc_tensor *x) {

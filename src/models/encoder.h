@@ -124,7 +124,8 @@ typedef struct asc_encoder {
     asc_proj head_dense, head;
     asc_norm head_norm;
     asc_proj stages[ASC_MAX_EMBED_STAGES];
-    asc_owned owned; /* every weight */
+    asc_owned owned;              /* every weight */
+    struct asc_site_edits *edits; /* site_edits.h: of every run; NULL = none. The model's */
 } asc_encoder;
 
 /* Appends "bert, roberta, ...", for messages. */

@@ -10,6 +10,7 @@
 #include "kept_prompt.h"
 #include "kept_text.h"
 #include "rehearse.h"
+#include "site_edits.h"
 #include "view.h"
 #include <math.h>
 #include <stdio.h>
@@ -137,6 +138,9 @@ void asc_model_close(asc_model *m) {
     asc_capture_forget(ctx, m);
     asc_model_forget_prompt(m);
     asc_model_forget_text(m);
+    asc_site_edits *edits = asc_model_edits(m);
+    if (edits != NULL) asc_site_edits_deinit(ctx, edits);
+    asc_free(ctx, edits);
     asc_tokenizer_destroy(m->tokenizer);
     asc_decoder_unload(&m->decoder);
     if (m->encoder != NULL) asc_encoder_unload(m->encoder);

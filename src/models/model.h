@@ -80,6 +80,11 @@ void asc_model_encoder_info(asc_model *m);     /* fills m->info of an encoder */
 /* Later tokens do not change earlier ones, so what prompts begin with can be run once. */
 bool asc_model_shares_prefixes(const asc_model *m);
 
+/* Columns of a site; 0: it is not there (neurons of a mixture of experts). */
+int64_t asc_model_site_width(const asc_model *m, asc_decoder_site site, int64_t layer);
+/* What stands in the place of inner values (asc_model_hold, site_edits.h); NULL = nothing. */
+struct asc_site_edits *asc_model_edits(const asc_model *m);
+
 /* "blocks.3.mlp.out" -> site and layer; false when there is no such site. */
 bool asc_model_find_site(const asc_model *m, asc_view name, asc_decoder_site *site, int64_t *layer);
 

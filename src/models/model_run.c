@@ -3,6 +3,7 @@
 #include "encoder.h"
 #include "exec.h"
 #include "model.h"
+#include "site_edits.h"
 #include "view.h"
 #include <math.h>
 #include <string.h>
@@ -20,7 +21,8 @@ typedef struct model_run {
     asc_model *m;
     const asc_model_run_options *o;
     place *reads, *patches; /* o->n_read, o->n_patches */
-    asc_status st;          /* of what a site function found */
+    asc_site_edits edits;   /* of the patches */
+    asc_tensor *pos;        /* places of the tokens */
     bool poisoned;          /* an op failed on the way: the scope knows why */
 } model_run;
 
@@ -30,52 +32,8 @@ static bool at_place(const place *p, asc_decoder_site site, int64_t layer) {
 
 /* ---- checks before the run ---- */
 
-static asc_status find(model_run *r, const char *name, place *out) {
-    asc_ctx *ctx = r->m->ctx;
-    char last[96] = "";
-    if (name != NULL && asc_model_find_site(r->m, asc_view_of(name), &out->site, &out->layer)) return ASC_OK;
-    for (size_t i = 0; asc_model_site(r->m, i, last, sizeof last); i++) continue;
-    asc_view cut = asc_view_cut(asc_view_of(name != NULL ? name : ""), 80);
-    ASC_FAIL(ctx, ASC_NOT_FOUND, "the model has no site '" ASC_VIEW_FMT "'", ASC_VIEW_ARG(cut));
-    return asc_hint(
-        ctx, "sites are embed, blocks.0.attn.out, ..., %s: see asc_model_site, or ascribe inspect", last);
-}
-
 static bool pooled(const model_run *r, const place *p) {
     return r->m->kind == ASC_MODEL_ENCODER && p->site == ASC_SITE_FINAL_NORM;
-}
-
-static asc_status check_patch(model_run *r, size_t i) {
-    asc_ctx *ctx = r->m->ctx;
-    const asc_site_patch *p = &r->o->patches[i];
-    size_t n = p->tokens != NULL ? p->n_tokens : r->o->n;
-    if (pooled(r, &r->patches[i])) {
-        ASC_FAIL(ctx, ASC_FAILED_PRECONDITION, "site '%s' cannot be replaced: nothing is computed from it",
-                 p->site);
-        return asc_hint(ctx, "replace the last block's output");
-    }
-    if (!asc_elem_is_float(p->values.elem) || p->values.shape.rank != 2 ||
-        p->values.shape.dims[0] != (int64_t)n || p->values.shape.dims[1] < 1 || p->values.data == NULL)
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
-                        "the values for site '%s' must be floats, a row for each of %zu tokens", p->site, n);
-    for (size_t k = 0; p->tokens != NULL && k < n; k++) {
-        if (p->tokens[k] >= r->o->n)
-            return ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "site '%s': token %zu of %zu", p->site, p->tokens[k],
-                            r->o->n);
-    }
-    int64_t count = asc_array_count(&p->values);
-    double v[256];
-    for (int64_t k = 0; k < count; k += 256) {
-        int64_t part = count - k < 256 ? count - k : 256;
-        asc_array_get(&p->values, k, part, v);
-        for (int64_t e = 0; e < part; e++) {
-            if (!isfinite(v[e]))
-                return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
-                                "the values for site '%s' hold a number that is not finite, at place %lld",
-                                p->site, (long long)(k + e));
-        }
-    }
-    return ASC_OK;
 }
 
 static asc_status check(model_run *r) {
@@ -90,43 +48,17 @@ static asc_status check(model_run *r) {
     if (st == ASC_OK && o->n_rows > o->n)
         st =
             ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "%zu rows of logits asked of %zu tokens", o->n_rows, o->n);
-    for (size_t i = 0; st == ASC_OK && i < o->n_read; i++) st = find(r, o->read[i], &r->reads[i]);
+    for (size_t i = 0; st == ASC_OK && i < o->n_read; i++)
+        st = asc_site_edit_find(m, o->read[i], &r->reads[i].site, &r->reads[i].layer);
     for (size_t i = 0; st == ASC_OK && i < o->n_patches; i++) {
-        st = find(r, o->patches[i].site, &r->patches[i]);
-        if (st == ASC_OK) st = check_patch(r, i);
+        asc_site_edit *e = &r->edits.v[i];
+        st = asc_site_edit_make(m, &o->patches[i], o->n, &r->edits.owned, e);
+        r->patches[i] = (place){.site = e->site, .layer = e->layer};
     }
     return st;
 }
 
 /* ---- the run ---- */
-
-/* value [1,T,W] with some or all rows replaced. */
-static asc_tensor *replaced(model_run *r, const asc_site_patch *p, asc_tensor *value) {
-    asc_ctx *ctx = r->m->ctx;
-    const int64_t t = value->shape.dims[1], w = value->shape.dims[2], n = p->values.shape.dims[0];
-    if (p->values.shape.dims[1] != w) {
-        r->st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "site '%s' is %lld wide; the values for it are %lld",
-                         p->site, (long long)w, (long long)p->values.shape.dims[1]);
-        return value;
-    }
-    double *rows = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)(t * w) + 1, sizeof *rows);
-    float *mask = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)t + 1, sizeof *mask);
-    if (rows != NULL && mask != NULL) {
-        for (int64_t k = 0; k < n; k++) {
-            int64_t at = p->tokens != NULL ? (int64_t)p->tokens[k] : k;
-            asc_array_get(&p->values, k * w, w, rows + at * w);
-            mask[at] = 1.0f;
-        }
-        asc_tensor *put = asc_from_f64(ctx, value->shape, rows);
-        value =
-            p->tokens == NULL ? put : asc_where(ctx, asc_from_f32(ctx, ASC_SHAPE(1, t, 1), mask), put, value);
-    } else {
-        r->st = ASC_RESOURCE_EXHAUSTED;
-    }
-    asc_free(ctx, rows);
-    asc_free(ctx, mask);
-    return value;
-}
 
 static asc_tensor *at_site(void *self, asc_decoder_site site, int64_t layer, asc_tensor *value) {
     model_run *r = self;
@@ -134,11 +66,12 @@ static asc_tensor *at_site(void *self, asc_decoder_site site, int64_t layer, asc
         r->poisoned = true;
         return value;
     }
-    for (size_t i = 0; i < r->o->n_patches && r->st == ASC_OK; i++) {
+    for (size_t i = 0; i < r->o->n_patches; i++) {
         if (!at_place(&r->patches[i], site, layer)) continue;
-        value = replaced(r, &r->o->patches[i], value);
+        value = asc_site_edit_apply(r->m->ctx, &r->edits.v[i], value, r->pos);
         r->patches[i].got = value;
     }
+    r->poisoned = asc_tensor_poisoned(value);
     for (size_t i = 0; i < r->o->n_read; i++) {
         if (at_place(&r->reads[i], site, layer)) r->reads[i].got = value;
     }
@@ -211,9 +144,10 @@ static asc_status read_out(model_run *r, asc_tensor *t, const char *what, asc_ar
 static asc_status run_and_read(model_run *r, asc_tensor **all, asc_array *out_values, asc_array *out_head) {
     asc_ctx *ctx = r->m->ctx;
     const asc_model_run_options *o = r->o;
+    r->pos = asc_cast(ctx, asc_iota(ctx, (int64_t)o->n, 0.0, 1.0), ASC_DTYPE_I32);
     asc_tensor *head = r->m->kind == ASC_MODEL_ENCODER ? run_encoder(r) : run_decoder(r);
     size_t n = 0;
-    if (r->st != ASC_OK || r->poisoned || (head != NULL && asc_tensor_poisoned(head))) return r->st;
+    if (r->poisoned || (head != NULL && asc_tensor_poisoned(head))) return ASC_OK; /* the scope knows */
     for (size_t i = 0; i < o->n_read + o->n_patches; i++) {
         const place *p = i < o->n_read ? &r->reads[i] : &r->patches[i - o->n_read];
         const char *name = i < o->n_read ? o->read[i] : o->patches[i - o->n_read].site;
@@ -251,7 +185,8 @@ asc_status asc_model_run(asc_model *m, const asc_model_run_options *opts, asc_ar
     asc_scope_begin(ctx);
     r.reads = asc_calloc(ctx, ASC_MEM_GENERAL, o.n_read + o.n_patches + 1, sizeof *r.reads);
     all = asc_calloc(ctx, ASC_MEM_GENERAL, o.n_read + 2, sizeof(asc_tensor *));
-    if (r.reads == NULL || all == NULL) {
+    r.edits.v = asc_calloc(ctx, ASC_MEM_GENERAL, o.n_patches + 1, sizeof *r.edits.v);
+    if (r.reads == NULL || all == NULL || r.edits.v == NULL) {
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }
@@ -262,6 +197,7 @@ done:
     st = asc_scope_close(ctx, st);
     for (size_t i = 0; st != ASC_OK && i < o.n_read; i++) asc_array_free(ctx, &out_values[i]);
     if (st != ASC_OK && out_head != NULL) asc_array_free(ctx, out_head);
+    asc_site_edits_deinit(ctx, &r.edits);
     asc_free(ctx, r.reads);
     asc_free(ctx, all);
     return st;

@@ -27,6 +27,7 @@ void asc_net_close(asc_net *net) {
     if (net == NULL) return;
     asc_ctx *ctx = net->ctx;
     asc_capture_forget(ctx, net);
+    asc_net_held_deinit(net);
     if (net->destroy != NULL) net->destroy(net);
     asc_free(ctx, net->inputs);
     asc_free(ctx, net->outputs);

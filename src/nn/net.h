@@ -51,13 +51,22 @@ struct asc_net {
     const struct asc_image_prep *prep; /* how a picture becomes the input, of the net; NULL = unknown */
     int opset;                         /* of a model file's default domain; 0 for a net in C */
     void *self;
-    /* Records one run. inputs: floats as f32 tensors, integers and booleans as i32 tensors, in the order of
-     * the ports; their shapes agree with the ports. tap may be NULL. outputs[n_outputs] is filled; errors are
-     * statuses or poisoned outputs. Ops of a site carry its name as label. */
+    struct asc_net_held *held; /* what stands in the place of sites' values (asc_net_hold); NULL = nothing */
+    /* Records one run, through asc_net_forward. inputs: floats as f32 tensors, integers and booleans as i32
+     * tensors, in the order of the ports; their shapes agree with the ports. tap may be NULL.
+     * outputs[n_outputs] is filled; errors are statuses or poisoned outputs. Ops of a site carry its name as
+     * label. */
     ASC_MUST_USE asc_status (*forward)(asc_net *net, asc_tensor *const *inputs, const asc_tap *tap,
                                        asc_tensor **outputs);
     void (*destroy)(asc_net *net); /* frees self; the record itself is asc_net_close's */
 };
+
+/* net->forward with what is held at sites, before the tap sees it. Every run goes through here. */
+ASC_MUST_USE asc_status asc_net_forward(asc_net *net, asc_tensor *const *inputs, const asc_tap *tap,
+                                        asc_tensor **outputs);
+/* Name of the first site at which something is held, and at how many; NULL when there is none. */
+const char *asc_net_held_site(const asc_net *net, size_t *n);
+void asc_net_held_deinit(asc_net *net);
 
 /* An empty net with room for the counts given; names and the rest are filled by the maker. */
 ASC_MUST_USE asc_status asc_net_alloc(asc_ctx *ctx, size_t n_inputs, size_t n_outputs, asc_net **out);

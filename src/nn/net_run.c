@@ -82,7 +82,7 @@ static asc_status run_and_read(visits *v, asc_tensor *const *in, asc_tensor **ou
     asc_net *net = v->net;
     asc_ctx *ctx = net->ctx;
     asc_tap tap = {.at = visit, .self = v};
-    asc_status st = net->forward(net, in, v->sites != NULL || v->n_patches > 0 ? &tap : NULL, outs);
+    asc_status st = asc_net_forward(net, in, v->sites != NULL || v->n_patches > 0 ? &tap : NULL, outs);
     if (st == ASC_OK) st = v->st;
     for (size_t k = 0; st == ASC_OK && k < v->n_patches; k++) {
         if (!v->used[k] && !(net->n_outputs > 0 && asc_tensor_poisoned(outs[0]))) /* not stopped on the way */

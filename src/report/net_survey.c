@@ -71,7 +71,7 @@ static asc_status try_size(asc_net *net, asc_net_survey *s, int64_t free_size, a
     g->on_record = NULL; /* nothing is computed, in no mode */
     asc_scope_begin(ctx);
     for (size_t i = 0; i < net->n_inputs; i++) in[i] = blank(ctx, &net->inputs[i], free_size);
-    asc_status st = net->forward(net, in, &tap, out);
+    asc_status st = asc_net_forward(net, in, &tap, out);
     if (st == ASC_OK) st = count_all(ctx, s, in, net->n_inputs, out, net->n_outputs);
     st = asc_scope_close(ctx, st);
     g->on_record = on_record;

@@ -250,11 +250,12 @@ static void refusals(void **state) {
     o = plain;
     o.n = 0;
     refused(ctx, m, &o, ASC_INVALID_ARGUMENT, "no tokens");
-    asc_site_patch p = {.site = site, .values = {ASC_ELEM_F32, ASC_SHAPE(1, 2), values}};
+    asc_site_patch p = {.site = site, .values = {ASC_ELEM_F32, ASC_SHAPE(2, 2), values}};
     o = plain;
     o.patches = &p;
     o.n_patches = 1;
     refused(ctx, m, &o, ASC_INVALID_ARGUMENT, "a row for each of 9 tokens");
+    p.values.shape.dims[0] = 1;
     p.tokens = &far;
     p.n_tokens = 1;
     refused(ctx, m, &o, ASC_OUT_OF_RANGE, "token 9 of 9");

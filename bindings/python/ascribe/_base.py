@@ -37,9 +37,9 @@ class Loaded(Generic[R]):
     def _ask(self, q: Question, progress: Progress = None, dry_run: bool = False) -> R:
         text, names, arrays = q.text(), tuple(q.names), tuple(q.arrays)
         if not progress:
-            return self._result(self._subject.ask(text, names, arrays, dry_run, None))
+            return self._result(self._subject.ask(text, names, arrays, dry_run, None, q.held))
         with watched(progress) as call:
-            return self._result(self._subject.ask(text, names, arrays, dry_run, call))
+            return self._result(self._subject.ask(text, names, arrays, dry_run, call, q.held))
 
     def _compare(self, methods: Any, q: Question, progress: Progress) -> Comparison:
         results = []
@@ -52,7 +52,12 @@ class Loaded(Generic[R]):
         """A question as a dict: the keys of ascribe.keys(kind)."""
         q = Question(self.kind)
         q.put_all(question)
+        q.held = self._holding(None, question)
         return self._ask(q, progress)
+
+    def _holding(self, prompt: Any, keys: Mapping[str, Any]) -> list[Any]:
+        """What the patches that are active put in the place of inner values, for the library."""
+        raise NotImplementedError
 
     def _price(self, q: Question) -> Price:
         return self._ask(q, dry_run=True).price

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, Mapping, Nam
 
 from . import _ascribe
 from ._base import Loaded
-from ._errors import FailedPrecondition, InvalidArgument
+from ._errors import InvalidArgument
 from ._net import Net, Port
 from ._patch import Patched
 from ._nearest import named_keywords
@@ -58,6 +58,10 @@ def _is_list_of_texts(p: Any) -> bool:
                                              or is_array(p[0]))
 
 
+#: Keys with which the prompt is put together by the library, so that its length is known there alone.
+_JOINED = ("template", "values", "documents", "question", "system", "tools", "template_vars", "second")
+
+
 class _Text(Loaded[PromptResult]):
     """What language models and text encoders share."""
 
@@ -69,15 +73,24 @@ class _Text(Loaded[PromptResult]):
         return PromptResult(answer)
 
     def _question(self, prompt: Any, keys: Mapping[str, Any]) -> Question:
-        if self._patches:
-            raise FailedPrecondition("explain() knows nothing of patch()",
-                                     "leave the `with`; method='activation-patching' explains replaced values")
         q = Question(self.kind)
+        q.held = self._holding(prompt, keys)
         if prompt is not None:
             key = "prompt" if isinstance(prompt, (str, bytes)) else "messages" if _is_messages(prompt) else "ids"
             q.put(key, prompt)
         q.put_all(keys)
         return q
+
+    def _holding(self, prompt: Any, keys: Mapping[str, Any]) -> list[Any]:
+        with self._lock:
+            active = list(self._patches)
+        if not active:
+            return []
+        if prompt is None:
+            prompt = next((keys[k] for k in ("ids", "prompt", "messages") if keys.get(k) is not None), None)
+        known = prompt is not None and not any(keys.get(k) is not None for k in _JOINED)
+        n = len(self._ids(prompt)[0]) if known else None
+        return [e for p in active for e in p.held(n)]
 
     @named_keywords
     def tokenize(self, text: Text, *, special: bool = False, bos: bool = True, continues: bool = False) -> list[int]:
@@ -179,7 +192,7 @@ class Model(_Text):
         def on_token(id: int, logprob: float, text: bytes, top: list[tuple[int, float]]) -> None:
             out.append(TokenLogprob(id, "", logprob, top))
 
-        self._subject.logprobs(ids, top, on_token)
+        self._subject.logprobs(ids, top, on_token, self._holding(ids, {}))
         return [t._replace(text=self._subject.piece(t.id).decode("utf-8", "replace")) for t in out]
 
     @overload
@@ -206,15 +219,13 @@ class Model(_Text):
                  bias: Mapping[int, float] | None = None) -> str | Iterator[str]:
         """Continues a prompt (greedily, unless temperature > 0): the text, or with stream=True an iterator of its
         pieces, which stops the work when it is closed."""
-        if self._patches:
-            raise FailedPrecondition("generate() knows nothing of patch()", "leave the `with`")
         ids, _ = self._ids(prompt)
         stops = [stop] if isinstance(stop, str) else list(stop or [])
         options: dict[str, Any] = dict(
             max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed,
             ignore_eos=ignore_eos, repetition_penalty=repetition_penalty, presence_penalty=presence_penalty,
             frequency_penalty=frequency_penalty, stop=[s.encode("utf-8") for s in stops],
-            bias=[(int(i), float(x)) for i, x in (bias or {}).items()])
+            bias=[(int(i), float(x)) for i, x in (bias or {}).items()], held=self._holding(ids, {}))
         if stream:
             from ._stream import pieces
             return pieces(lambda on_token: self._subject.generate(ids, on_token=on_token, **options))

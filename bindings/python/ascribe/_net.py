@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 
 from . import _ascribe
 from ._base import Loaded
-from ._errors import FailedPrecondition, InvalidArgument
+from ._errors import InvalidArgument
 from ._patch import PatchedNet
 from ._nearest import named_keywords
 from ._progress import Progress
@@ -55,13 +55,14 @@ class Net(Loaded[NetResult]):
         from .nets import build
         return build(inputs, forward, params, outputs=outputs, batch=batch)
 
-    def _unpatched(self) -> None:
-        if self._patches:
-            raise FailedPrecondition("explain() knows nothing of patch()", "leave the `with`")
+    def _holding(self, prompt: Any, keys: Mapping[str, Any]) -> list[Any]:
+        with self._lock:
+            active = list(self._patches)
+        return [e for p in active for e in p.held()]
 
     def _about(self, input: Any, keys: Mapping[str, Any]) -> Question:
-        self._unpatched()
         q = Question("net")
+        q.held = self._holding(None, keys)
         q.put("input", input)
         q.put_all(keys)
         return q

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from ._models import _Text
     from ._net import Net
 
+#: Methods of a model that its patched self has.
+_PATCHED = ("logits", "logprobs", "activations", "classify", "embed", "explain", "price", "compare", "ask", "generate")
 Entry = tuple[str, Any, "Sequence[int] | None"]
 
 
-def _tokens(site: str, given: Any, n: int) -> list[int] | None:
-    if given is None:
-        return None
+def _tokens(site: str, given: Any, n: int) -> list[int]:
     out = []
     for t in [given] if isinstance(given, int) else list(given):
         t = int(t)
@@ -51,9 +51,27 @@ def _in_order(model: Loaded[Any], values: Mapping[str, Any]) -> dict[str, Any]:
     return dict(sorted(values.items(), key=lambda kv: order[kv[0]]))
 
 
+def _recorded(site: str, change: Any) -> Any:
+    """A function of a tensor as one of the frame and the number that the library hands out."""
+
+    def record(x: Any, number: int) -> int:
+        from ._net_frame import Frame
+        frame = Frame(x)
+        v = frame._tensor(number)
+        try:
+            new = change(v)
+        except (AttributeError, TypeError, ValueError) as e:
+            e.add_note(f"site {site!r}: in explain and generate a function gets a tensor that records what is done with "
+                       "it (ascribe.nets.Tensor: operators and numpy's method names), not an array")
+            raise
+        return frame._lift(new if isinstance(new, type(v)) else v * 0 + new)
+
+    return record
+
+
 class Patched:
     """A model with values put in place of some sites' own: what Model.patch gives. Works as a context, in which the
-    model's own logits, activations, classify and embed are patched, or by itself: p(prompt), p.logits(prompt)."""
+    model's own methods are patched, or by itself: p(prompt), p.logits(prompt), p.explain(prompt), p.generate(prompt)."""
 
     def __init__(self, model: _Text, values: Mapping[str, Any]) -> None:
         self._model = model
@@ -84,6 +102,35 @@ class Patched:
             out.append((site, new, tokens))
         return out
 
+    def held(self, n: int | None) -> list[Entry]:
+        """The same for many runs, of other lengths too: n tokens of the prompt, None where nobody knows."""
+        out: list[Entry] = []
+        for site, given in self._values.items():
+            tokens: Any = None
+            if isinstance(given, tuple):
+                if len(given) != 2:
+                    raise InvalidArgument(f"site {site!r}: a tuple is (tokens, values), both of them")
+                tokens, given = given
+                tokens = [tokens] if isinstance(tokens, int) else [int(t) for t in tokens]
+                if n is not None:  # behind the prompt come those of the answer
+                    tokens = [t if t >= n else _tokens(site, t, n)[0] for t in tokens]
+                elif any(t < 0 for t in tokens):
+                    raise InvalidArgument(f"site {site!r}: tokens from the end of a prompt that is put together later",
+                                          "count them from 0, or give the prompt as ids")
+            if callable(given):
+                out.append((site, _recorded(site, given), tokens))
+                continue
+            new = _rows(given)
+            if tokens is None and getattr(given, "ndim", 1) != 1:
+                if n is not None and len(new) != n:
+                    raise InvalidArgument(f"site {site!r}: {len(new)} rows for a prompt of {n} tokens",
+                                          "give one row (an array of one axis) for every token, or (tokens, rows)")
+                tokens = list(range(len(new)))
+            if tokens is not None and new.shape[0] == 1 and len(tokens) > 1:
+                new = new.repeat(len(tokens), axis=0)
+            out.append((site, new, tokens))
+        return out
+
     def __enter__(self) -> Patched:
         with self._model._lock:
             self._model._patches.append(self)
@@ -95,7 +142,7 @@ class Patched:
             self._model._patches.remove(self)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("logits", "activations", "classify", "embed"):
+        if name not in _PATCHED:
             raise AttributeError(name)
         method = getattr(self._model, name)
 
@@ -114,7 +161,7 @@ class Patched:
 
 class PatchedNet:
     """A net with values put in place of some sites' own: what Net.patch gives. Works as a context, in which the
-    net's own run, activations and call are patched, or by itself: p(input), p.run(input), p.activations(input, sites)."""
+    net's own methods are patched, or by itself: p(input), p.run(input), p.explain(input)."""
 
     def __init__(self, net: Net, values: Mapping[str, Any]) -> None:
         self._net = net
@@ -131,6 +178,12 @@ class PatchedNet:
                 given = given(numpy.array(view(now)))
             out = (*out, (site, given if is_array(given) else numpy.asarray(given)))
         return out
+
+    def held(self) -> list[tuple[str, Any, None]]:
+        """The same for many runs."""
+        import numpy
+        return [(site, _recorded(site, v) if callable(v) else v if is_array(v) else numpy.asarray(v), None)
+                for site, v in self._values.items()]
 
     def __enter__(self) -> PatchedNet:
         with self._net._lock:
@@ -149,6 +202,10 @@ class PatchedNet:
     def activations(self, input: Any, sites: str | Sequence[str]) -> dict[str, Any]:
         with self._net._lock, self:
             return dict(self._net.activations(input, sites))
+
+    def explain(self, input: Any = None, **keys: Any) -> Any:
+        with self._net._lock, self:
+            return self._net.explain(input, **keys)
 
     def __call__(self, input: Any) -> Any:
         """The first output."""

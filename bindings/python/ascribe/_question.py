@@ -38,6 +38,7 @@ class Question:
         self.json: dict[str, Any] = {}
         self.names: list[str] = []
         self.arrays: list[Any] = []
+        self.held: list[Any] = []  # inner values that stand in the place of others meanwhile (Model.patch)
 
     def put(self, key: str, value: Any) -> None:
         """One key; None means that it was not given."""

@@ -65,28 +65,39 @@ static int take_arrays(pyasc_answer *a, PyObject *names, PyObject *arrays) {
     return 0;
 }
 
-/* ask(json, names, arrays, dry_run, progress): json is bytes; names and arrays are tuples of one length. */
+/* ask(json, names, arrays, dry_run, progress, held): json is bytes; names and arrays are tuples of one
+ * length; held is for pyasc_hold_in, and may be left out. */
 PyObject *pyasc_subject_ask(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     pyasc_subject *s = (pyasc_subject *)self;
     char *json;
     Py_ssize_t len;
-    if (n != 5 || PyBytes_AsStringAndSize(args[0], &json, &len) != 0) {
-        if (PyErr_Occurred() == NULL) PyErr_SetString(PyExc_TypeError, "ask takes 5 arguments");
+    if (n < 5 || n > 6 || PyBytes_AsStringAndSize(args[0], &json, &len) != 0) {
+        if (PyErr_Occurred() == NULL) PyErr_SetString(PyExc_TypeError, "ask takes 5 or 6 arguments");
         return NULL;
     }
     int dry = PyObject_IsTrue(args[3]);
     pyasc_answer *a = dry < 0 ? NULL : (pyasc_answer *)pyasc_object_new(pyasc_answer_type);
     if (a == NULL) return NULL;
-    if (take_arrays(a, args[1], args[2]) != 0 || pyasc_subject_enter(s, args[4]) != 0) goto failed;
-    asc_status st =
-        asc_question_parse(s->s, (asc_view){.ptr = json, .len = (size_t)len}, a->names, a->n_in, &a->q);
+    pyasc_hold *held = NULL;
+    if (take_arrays(a, args[1], args[2]) != 0 || pyasc_hold_in(s, n == 6 ? args[5] : Py_None, &held) != 0 ||
+        pyasc_subject_enter(s, args[4]) != 0)
+        goto failed;
+    asc_status st = pyasc_hold_begin(held);
+    if (st == ASC_OK)
+        st = asc_question_parse(s->s, (asc_view){.ptr = json, .len = (size_t)len}, a->names, a->n_in, &a->q);
     if (st == ASC_OK && dry) asc_question_set_dry_run(a->q, true);
     if (st == ASC_OK) st = asc_ask(s->s, a->q, &a->a);
+    pyasc_hold_end(held);
     s->n_live++; /* nobody frees the subject before its answer, also when this was none */
     Py_INCREF(self);
     a->subject = s;
-    if (pyasc_leave(s->x, st) == 0) return (PyObject *)a;
+    const bool good = pyasc_leave(s->x, st) == 0;
+    pyasc_hold_free(held);
+    if (good) return (PyObject *)a;
+    Py_DECREF(a);
+    return NULL;
 failed:
+    pyasc_hold_free(held);
     Py_DECREF(a);
     return NULL;
 }

@@ -3,16 +3,26 @@
 
 PyTypeObject *pyasc_frame_type;
 
-pyasc_frame *pyasc_frame_new(asc_frame *f) {
+pyasc_frame *pyasc_frame_new(asc_ctx *c, asc_frame *f) {
     pyasc_frame *x = (pyasc_frame *)pyasc_object_new(pyasc_frame_type);
-    if (x != NULL) x->f = f;
+    if (x != NULL) {
+        x->c = c;
+        x->f = f;
+    }
     return x;
+}
+
+void pyasc_frame_end(pyasc_frame *take_x) {
+    if (take_x == NULL) return;
+    take_x->c = NULL;
+    take_x->f = NULL;
+    Py_DECREF(take_x);
 }
 
 Py_ssize_t pyasc_frame_add(pyasc_frame *x, asc_tensor *t) {
     if (t == NULL) return -1;
     if (asc_tensor_poisoned(t)) {
-        asc_ctx *c = asc_frame_ctx(x->f);
+        asc_ctx *c = x->c;
         pyasc_error_of(c, asc_error_code(c) != ASC_OK ? asc_error_code(c) : ASC_INTERNAL);
         return -1;
     }
@@ -63,9 +73,18 @@ Py_ssize_t pyasc_ints(PyObject *o, const char *what, int64_t *out, Py_ssize_t mo
 
 static pyasc_frame *live(PyObject *self) {
     pyasc_frame *x = (pyasc_frame *)self;
-    if (x->f != NULL) return x;
+    if (x->c != NULL) return x;
     pyasc_error(ASC_FAILED_PRECONDITION, "use values only inside the function that builds the net",
                 "this run of the net is over: its tensors are gone");
+    return NULL;
+}
+
+/* The same of a net. */
+static pyasc_frame *live_net(PyObject *self) {
+    pyasc_frame *x = live(self);
+    if (x == NULL || x->f != NULL) return x;
+    pyasc_error(ASC_FAILED_PRECONDITION, "use operators and methods of the tensor",
+                "there are no layers and weights in a function of inner values");
     return NULL;
 }
 
@@ -100,14 +119,14 @@ static PyObject *frame_shape(PyObject *self, PyObject *number) {
 }
 
 static PyObject *frame_param(PyObject *self, PyObject *args) {
-    pyasc_frame *x = live(self);
+    pyasc_frame *x = live_net(self);
     const char *name;
     if (x == NULL || !PyArg_ParseTuple(args, "s", &name)) return NULL;
     return number_of(x, asc_param(x->f, name));
 }
 
 static PyObject *frame_has_param(PyObject *self, PyObject *args) {
-    pyasc_frame *x = live(self);
+    pyasc_frame *x = live_net(self);
     const char *name;
     if (x == NULL || !PyArg_ParseTuple(args, "s", &name)) return NULL;
     return PyBool_FromLong(asc_has_param(x->f, name));
@@ -115,7 +134,7 @@ static PyObject *frame_has_param(PyObject *self, PyObject *args) {
 
 /* site(name, tensor) -> tensor */
 static PyObject *frame_site(PyObject *self, PyObject *args) {
-    pyasc_frame *x = live(self);
+    pyasc_frame *x = live_net(self);
     const char *name;
     PyObject *number;
     if (x == NULL || !PyArg_ParseTuple(args, "sO", &name, &number)) return NULL;
@@ -128,7 +147,7 @@ static PyObject *frame_constant(PyObject *self, PyObject *array) {
     pyasc_frame *x = live(self);
     pyasc_in in = {0};
     if (x == NULL || pyasc_array_in(array, "a constant", &in) != 0) return NULL;
-    asc_ctx *c = asc_frame_ctx(x->f);
+    asc_ctx *c = x->c;
     asc_tensor *t = NULL;
     int64_t n = asc_array_count(&in.a);
     double *v = n >= 0 && (uint64_t)n < PY_SSIZE_T_MAX / sizeof(double) - 1
@@ -153,7 +172,7 @@ static int sizes(PyObject *o, const char *what, int64_t out[3], Py_ssize_t *n) {
 
 /* conv(name, x, stride, pad, dilation, groups, output_pad, transposed) */
 static PyObject *frame_conv(PyObject *self, PyObject *args) {
-    pyasc_frame *x = live(self);
+    pyasc_frame *x = live_net(self);
     const char *name;
     PyObject *number, *stride, *pad, *dilation, *output_pad;
     long long groups;
@@ -175,7 +194,7 @@ static PyObject *frame_conv(PyObject *self, PyObject *args) {
 
 /* pool(name, x, kind, size, stride, pad): kind 0 = max, 1 = average */
 static PyObject *frame_pool(PyObject *self, PyObject *args) {
-    pyasc_frame *x = live(self);
+    pyasc_frame *x = live_net(self);
     const char *name;
     PyObject *number, *o_size, *o_stride, *o_pad;
     int average;
@@ -194,7 +213,7 @@ static PyObject *frame_pool(PyObject *self, PyObject *args) {
 
 /* layer(kind, name, x, number): the layers whose only option is a number */
 static PyObject *frame_layer(PyObject *self, PyObject *args) {
-    pyasc_frame *x = live(self);
+    pyasc_frame *x = live_net(self);
     const char *kind, *name;
     PyObject *number;
     double v = 0.0, eps = 0.0;

@@ -13,7 +13,8 @@
 
 /* _ascribe.Frame: lives as long as Python holds it, works only while the run is recorded. */
 typedef struct pyasc_frame {
-    PyObject_HEAD asc_frame *f; /* NULL: the run is over */
+    PyObject_HEAD asc_ctx *c; /* NULL: the run is over */
+    asc_frame *f;             /* NULL: no net, so no weights, layers and names (py_hold.c) */
     asc_tensor **ts;
     size_t n, cap;
 } pyasc_frame;
@@ -21,8 +22,10 @@ typedef struct pyasc_frame {
 extern PyTypeObject *pyasc_frame_type;
 extern PyType_Spec pyasc_frame_spec;
 
-/* A frame for one run. NULL with an exception. */
-pyasc_frame *pyasc_frame_new(asc_frame *f);
+/* A frame for one run; f may be NULL. NULL with an exception. */
+pyasc_frame *pyasc_frame_new(asc_ctx *c, asc_frame *f);
+/* The run is over. NULL is accepted. */
+void pyasc_frame_end(pyasc_frame *take_x);
 /* Number of t in the table; -1 with an exception (a poisoned tensor: the library's error). */
 Py_ssize_t pyasc_frame_add(pyasc_frame *x, asc_tensor *t);
 /* The tensor that a Python number stands for. NULL with an exception. */

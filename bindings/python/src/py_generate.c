@@ -104,9 +104,12 @@ PyObject *pyasc_subject_generate(PyObject *self, PyObject *args, PyObject *kwarg
                                         "stop",
                                         "top",
                                         "on_token",
+                                        "held",
                                         NULL};
     pyasc_subject *s = (pyasc_subject *)self;
     PyObject *list, *bias = Py_None, *stop = Py_None, *on_token = Py_None, *result = NULL;
+    PyObject *held = Py_None;
+    pyasc_hold *hold = NULL;
     asc_generate_options o = {.struct_size = sizeof o};
     asc_finish finish = ASC_FINISH_NONE;
     Py_ssize_t max_tokens = 0, top = 0;
@@ -114,10 +117,10 @@ PyObject *pyasc_subject_generate(PyObject *self, PyObject *args, PyObject *kwarg
     int ignore_eos = 0;
     choices c = {0};
     size_t n, n_out = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "On|diddKpdddOOnO", (char **)names, &list, &max_tokens,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "On|diddKpdddOOnOO", (char **)names, &list, &max_tokens,
                                      &o.temperature, &o.top_k, &o.top_p, &o.min_p, &seed, &ignore_eos,
                                      &o.repetition_penalty, &o.presence_penalty, &o.frequency_penalty, &bias,
-                                     &stop, &top, &on_token))
+                                     &stop, &top, &on_token, &held))
         return NULL;
     if (max_tokens < 1 || max_tokens > 1 << 24 || top < 0)
         return pyasc_error(ASC_OUT_OF_RANGE, "", "max_tokens is %zd; it counts from 1 to %d", max_tokens,
@@ -132,34 +135,47 @@ PyObject *pyasc_subject_generate(PyObject *self, PyObject *args, PyObject *kwarg
     o.self = &t;
     o.out_finish = &finish;
     if (m != NULL && take_choices(&o, &c, bias, stop) == 0 && pyasc_ids_in(list, "ids", &c.ids, &n) == 0 &&
-        pyasc_subject_enter(s, NULL) == 0) {
-        asc_status st = asc_generate(m, c.ids, n, &o, c.out, &n_out);
+        pyasc_hold_in(s, held, &hold) == 0 && pyasc_subject_enter(s, NULL) == 0) {
+        asc_status st = pyasc_hold_begin(hold);
+        if (st == ASC_OK) st = asc_generate(m, c.ids, n, &o, c.out, &n_out);
+        pyasc_hold_end(hold);
         if (pyasc_leave(s->x, st) == 0) result = PyList_New((Py_ssize_t)n_out);
     }
     for (size_t i = 0; result != NULL && i < n_out; i++)
         PyList_SetItem(result, (Py_ssize_t)i, PyLong_FromLong(c.out[i]));
+    pyasc_hold_free(hold);
     choices_free(&c);
     return result != NULL ? Py_BuildValue("(Ns)", result, finishes[finish]) : NULL;
 }
 
 /* logprobs(ids, top, on_token): on_token as generate's, for each token of ids; the first one's is NaN. */
 PyObject *pyasc_subject_logprobs(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static const char *const names[] = {"ids", "top", "on_token", NULL};
+    static const char *const names[] = {"ids", "top", "on_token", "held", NULL};
     pyasc_subject *s = (pyasc_subject *)self;
-    PyObject *list, *on_token;
+    PyObject *list, *on_token, *held = Py_None;
+    pyasc_hold *hold;
     Py_ssize_t top = 0;
     int32_t *ids;
     size_t n;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnO", (char **)names, &list, &top, &on_token))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnO|O", (char **)names, &list, &top, &on_token, &held))
         return NULL;
     if (top < 0 || top > ASC_MAX_TOP)
         return pyasc_error(ASC_OUT_OF_RANGE, "", "top is %zd; it goes from 0 to %d", top, ASC_MAX_TOP);
     asc_model *m = pyasc_model_of(s, "predict next tokens");
-    if (m == NULL || pyasc_ids_in(list, "ids", &ids, &n) != 0) return NULL;
+    if (m == NULL || pyasc_hold_in(s, held, &hold) != 0) return NULL;
+    if (pyasc_ids_in(list, "ids", &ids, &n) != 0) {
+        pyasc_hold_free(hold);
+        return NULL;
+    }
     telling t = {.x = s->x, .on_token = on_token};
     int done = -1;
-    if (pyasc_subject_enter(s, NULL) == 0)
-        done = pyasc_leave(s->x, asc_model_logprobs(m, ids, n, (size_t)top, tell, &t));
+    if (pyasc_subject_enter(s, NULL) == 0) {
+        asc_status st = pyasc_hold_begin(hold);
+        if (st == ASC_OK) st = asc_model_logprobs(m, ids, n, (size_t)top, tell, &t);
+        pyasc_hold_end(hold);
+        done = pyasc_leave(s->x, st);
+    }
+    pyasc_hold_free(hold);
     PyMem_Free(ids);
     if (done != 0) return NULL;
     Py_RETURN_NONE;

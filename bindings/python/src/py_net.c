@@ -67,12 +67,9 @@ static void forward_of(const built *b, const asc_net_def *def, asc_frame *f, asc
     size_t n_out = count(b, false, def);
     if (b->x->raised) return; /* the outputs stay NULL, which ends the run */
     pyasc_callback_begin(b->x);
-    pyasc_frame *x = pyasc_frame_new(f);
+    pyasc_frame *x = pyasc_frame_new(b->x->c, f);
     bool ok = x != NULL && record(b, x, in, count(b, true, def), out, n_out);
-    if (x != NULL) {
-        x->f = NULL;
-        Py_DECREF(x);
-    }
+    pyasc_frame_end(x);
     if (!pyasc_callback_end(b->x, ok)) {
         for (size_t i = 0; i < n_out; i++) out[i] = NULL;
     }

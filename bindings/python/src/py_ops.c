@@ -207,5 +207,5 @@ asc_tensor *pyasc_op_call(pyasc_frame *x, Py_ssize_t op, PyObject *args, Py_ssiz
     }
     for (Py_ssize_t i = 0; i < n; i++)
         if (read_slot(x, kinds[i], PyTuple_GetItem(args, first + i), &v[i]) != 0) return NULL;
-    return call(ops[op].kind, ops[op].fn, asc_frame_ctx(x->f), v);
+    return call(ops[op].kind, ops[op].fn, x->c, v);
 }

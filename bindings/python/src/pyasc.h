@@ -128,6 +128,16 @@ asc_model *pyasc_model_of(pyasc_subject *s, const char *what);
 /* Whole numbers of a sequence: PyMem_Free ends *out. 0, or -1 with an exception. */
 int pyasc_ids_in(PyObject *obj, const char *what, int32_t **out, size_t *n);
 
+/* Values that are held in the place of inner ones while something runs (Model.patch). Zero-initialise. */
+typedef struct pyasc_hold pyasc_hold;
+/* list: tuples (site, array, tokens or None), or (site, function(frame, number) -> number, tokens or None);
+ * None and an empty list: nothing (*out NULL). 0, or -1 with an exception. */
+int pyasc_hold_in(pyasc_subject *s, PyObject *list, pyasc_hold **out);
+/* Inside: from now on, and no longer. */
+asc_status pyasc_hold_begin(pyasc_hold *h);
+void pyasc_hold_end(pyasc_hold *h);
+void pyasc_hold_free(pyasc_hold *h); /* NULL is accepted, here as above */
+
 /* Methods of Subject, each in the file of its matter. */
 PyObject *pyasc_subject_ask(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *pyasc_subject_run_net(PyObject *self, PyObject *const *args, Py_ssize_t n);

@@ -115,7 +115,7 @@ class Nets(unittest.TestCase):
         np.testing.assert_array_equal(p.activations(self.x, "r0")["r0"], other.astype(np.float32))
         with self.net.patch({"logits": np.ones((3, 3))}):
             np.testing.assert_array_equal(self.net(self.x), 1)
-            with self.assertRaises(ascribe.FailedPrecondition):
+            with self.assertRaisesRegex(ascribe.InvalidArgument, "first axis of 1"):
                 self.net.explain(self.x, method="saliency", target=1)
         np.testing.assert_array_equal(self.net(self.x), plain)
         for values, part in (({"nowhere": 1}, "nowhere"), ({"r0": np.zeros((2, 12))}, "r0"), ({"r0": "x"}, "r0"),

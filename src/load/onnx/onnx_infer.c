@@ -25,7 +25,7 @@ static asc_status record(asc_net *net, const asc_onnx_port *typed, const int64_t
     asc_tensor **outs = ts + net->n_inputs;
     asc_scope_begin(ctx);
     for (size_t i = 0; i < net->n_inputs; i++) ts[i] = leaf(ctx, &net->inputs[i], sizes);
-    asc_status st = net->forward(net, ts, NULL, outs);
+    asc_status st = asc_net_forward(net, ts, NULL, outs);
     for (size_t i = 0; st == ASC_OK && i < net->n_outputs; i++) {
         out[i] = outs[i]->shape;
         if (typed[i].elem == 0 && outs[i]->dtype == ASC_DTYPE_I32) net->outputs[i].elem = ASC_ELEM_I64;
