@@ -99,6 +99,8 @@ NOTES = {
     "TextTokenInput": "`tokenizer` is the model",
     "LayerAttribution": "`interpolate`: nearest, linear, bilinear, trilinear",
     "visualization.visualize_image_attr": "matplotlib where it is installed; the same scale of scores",
+    "visualization.visualize_timeseries_attr": "ranges of x and colour bars belong to the figure drawn on, not to pyplot's current "
+    "one; ranges of y hold the whole series",
     "visualization.visualize_text": "returns an object with `data`, the HTML; words of others are escaped",
     "infidelity": "",
     "infidelity_perturb_func_decorator": "",
@@ -146,7 +148,7 @@ def main():
             if name != "default_perturb_func":
                 text += row(module.__name__.split(".")[-1] + "." + name, getattr(module, name)).replace(
                     "|  |\n", "| %s |\n" % NOTES.get(name, ""))
-    for name in ("visualize_image_attr", "visualize_image_attr_multiple", "VisualizationDataRecord", "visualize_text"):
+    for name in ("visualize_image_attr", "visualize_image_attr_multiple", "visualize_timeseries_attr", "VisualizationDataRecord", "visualize_text"):
         text += row("visualization." + name, getattr(attr.visualization, name))
     missing = known - set(CAPTUM_ATTR) - set(metrics.__all__) - set(robust.__all__)
     if missing:

@@ -384,6 +384,76 @@ class Visualization(unittest.TestCase):
                 call()
 
 
+def flat(a):
+    return [b for v in a for b in flat(v)] if isinstance(a, (tuple, list)) else [a]
+
+
+def drawn(axes):
+    """What lies on the axes: lines, stripes, coloured pieces, and the range of x."""
+    out = []
+    for axis in np.atleast_1d(np.asarray(axes, object)):
+        lines = [(line.get_xdata().tolist(), line.get_ydata().tolist(), line.get_color(), line.get_linewidth()) for line in axis.lines]
+        stripes = [(np.round(patch.get_bbox().get_points()[:, 0], 12).tolist(), patch.get_facecolor()) for patch in axis.patches]
+        pieces = []
+        for c in axis.collections:
+            n = len(c.get_segments())
+            pieces.append((np.stack(c.get_segments()).tolist(), c.to_rgba(c.get_array()[:n]).tolist(), c.get_linewidths().tolist()))
+        legend = axis.get_legend()
+        words = [t.get_text() for t in legend.get_texts()] if legend is not None else []
+        out.append((lines, stripes, pieces, axis.get_ylabel(), axis.get_title(), words, axis.get_xlim()))
+    return out
+
+
+@unittest.skipUnless(subprocess.run([sys.executable, "-c", "import captum, matplotlib"], stderr=subprocess.DEVNULL, check=False
+                                    ).returncode == 0, "no captum or no matplotlib here")
+class Series(unittest.TestCase):
+
+    def setUp(self):
+        import matplotlib
+        matplotlib.use("Agg")
+        from matplotlib import cm, pyplot
+        self.plt = pyplot
+        if not hasattr(cm, "get_cmap"):  # which captum 0.9 calls, and matplotlib 3.9 took away
+            cm.get_cmap = pyplot.get_cmap
+            self.addCleanup(delattr, cm, "get_cmap")
+
+    def test_draws_what_captum_draws(self):
+        from captum.attr import visualization as theirs
+        rng = np.random.default_rng(2)
+        data, scores, x = rng.standard_normal((9, 3)), rng.standard_normal((9, 3)), np.arange(9) * 0.5 + 2
+        labelled = {"x_values": x, "channel_labels": ["a", "b", "c"], "title": "t", "linewidth": 3, "cmap": "viridis",
+                    "alpha_overlay": 0.4, "outlier_perc": 10}
+        combined = {"method": "overlay_combined", "channel_labels": ["a", "b", "c"], "sign": "all"}
+        for kwargs in ({}, labelled, {"channels_last": False, "sign": "positive"}, combined, {**labelled, **combined, "sign": "negative"},
+                       {"method": "colored_graph", "sign": "negative"}, {"method": "colored_graph", "sign": "all", **labelled}):
+            turned = (scores, data) if kwargs.get("channels_last", True) else (scores.T, data.T)
+            want = flat(drawn(theirs.visualize_timeseries_attr(*turned, **kwargs)[1]))
+            got = flat(drawn(attr.visualization.visualize_timeseries_attr(*turned, **kwargs)[1]))
+            self.assertEqual(len(got), len(want), kwargs)
+            for a, b in zip(got, want, strict=True):
+                if isinstance(a, str):
+                    self.assertEqual(a, b, kwargs)
+                else:
+                    self.assertAlmostEqual(a, b, places=9, msg=str(kwargs))
+            self.plt.close("all")
+
+    def test_without_pyplot_and_with_a_bar(self):
+        data = np.arange(8.0).reshape(4, 2) + 1
+        figure, axes = attr.visualization.visualize_timeseries_attr(data, data, use_pyplot=False, show_colorbar=True)
+        self.assertEqual(len(figure.axes), 3)
+        self.assertEqual(axes[0].get_xlim(), (0.0, 3.0))
+        self.assertEqual(self.plt.get_fignums(), [])  # Captum opens one beside it
+        low, high = attr.visualization.visualize_timeseries_attr(data, data, method="colored_graph", use_pyplot=False)[1][0].get_ylim()
+        self.assertTrue(low < 1 and high > 7)  # Captum's 1.2 times the least cuts off what lies below
+
+    def test_bad_arguments(self):
+        a, draw = np.zeros((4, 2)), attr.visualization.visualize_timeseries_attr
+        for call in (lambda: draw(a, a, method="lines"), lambda: draw(a, a, sign="plus"), lambda: draw(a[0], a[0]),
+                     lambda: draw(a, a[:3]), lambda: draw(a, a, x_values=np.arange(3)), lambda: draw(a, a, channel_labels=["a"])):
+            with self.assertRaises(ArgumentError):
+                call()
+
+
 @unittest.skipUnless(subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL, check=False
                                     ).returncode == 0, "no torch here")
 class Torch(unittest.TestCase):

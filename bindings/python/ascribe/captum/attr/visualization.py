@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import importlib
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from .._arrays import ArgumentError, to_numpy
 
 METHODS = ("heat_map", "blended_heat_map", "original_image", "masked_image", "alpha_scaling")
+SERIES_METHODS = ("overlay_individual", "overlay_combined", "colored_graph")
 SIGNS = ("positive", "absolute_value", "negative", "all")
 
 
@@ -52,13 +54,14 @@ def _colours(sign: str, cmap: Any) -> tuple[Any, float, float]:
     return cmap or {"positive": "Greens", "negative": "Reds", "absolute_value": "Blues"}[sign], -1.0 if sign == "all" else 0.0, 1.0
 
 
-def _axes(given: Any, fig_size: Any, use_pyplot: bool, n: int = 1) -> tuple[Any, Any]:
+def _axes(given: Any, fig_size: Any, use_pyplot: bool, n: int = 1, **grid: Any) -> tuple[Any, Any]:
+    grid = grid or {"ncols": n}
     if given is not None:
         return given  # type: ignore[no-any-return]
     if use_pyplot:
-        return importlib.import_module("matplotlib.pyplot").subplots(1, n, figsize=fig_size)  # type: ignore[no-any-return]
+        return importlib.import_module("matplotlib.pyplot").subplots(figsize=fig_size, **grid)  # type: ignore[no-any-return]
     figure = importlib.import_module("matplotlib.figure").Figure(figsize=fig_size)
-    return figure, figure.subplots(1, n)
+    return figure, figure.subplots(**grid)
 
 
 def visualize_image_attr(attr: Any, original_image: Any = None, method: str = "heat_map", sign: str = "absolute_value",
@@ -113,6 +116,96 @@ def visualize_image_attr_multiple(attr: Any, original_image: Any, methods: Seque
                              title=titles[i] if titles is not None else None, **kwargs)
     figure.tight_layout()
     if use_pyplot:
+        importlib.import_module("matplotlib.pyplot").show()
+    return figure, axes
+
+
+def _spans(axis: Any, x: Any, shown: Any, colour_of: Any, alpha: float) -> None:
+    """A stripe for each time, as wide as the first step, in the colour of its score."""
+    half = (x[1] - x[0]) / 2 if len(x) > 1 else 0.5
+    for at, value in zip(x, shown, strict=True):
+        axis.axvspan(at - half, at + half, facecolor=colour_of(value), edgecolor=None, alpha=alpha)
+
+
+def _graph(axis: Any, x: Any, series: Any, shown: Any, colours: Any, **kwargs: Any) -> None:
+    """The series as a line whose pieces have the colour of the score where they begin."""
+    points = np.stack([x, series], axis=1)
+    lines = importlib.import_module("matplotlib.collections").LineCollection(
+        np.stack([points[:-1], points[1:]], axis=1), cmap=colours.cmap, norm=colours.norm, **kwargs)
+    lines.set_array(shown[:-1] if len(shown) > 1 else shown)
+    axis.add_collection(lines)
+    low, high = series.min(), series.max()
+    axis.set_ylim(low - 0.2 * abs(low), high + 0.2 * abs(high))
+
+
+def _series(attr: Any, data: Any, channels_last: bool) -> tuple[Any, Any]:
+    """Scores and values, [channels, times]."""
+    scores, values = np.asarray(to_numpy(attr), np.float64), np.asarray(to_numpy(data))
+    for what, a in (("attr", scores), ("data", values)):
+        if a.ndim != 2 or a.size == 0:
+            raise ArgumentError(f"{what}: expected times and channels, two dimensions, not shape {a.shape}")
+    if scores.shape != values.shape:
+        raise ArgumentError(f"attr has shape {scores.shape}, data {values.shape}")
+    if channels_last:
+        scores, values = scores.T, values.T
+    if values.shape[0] > values.shape[1]:
+        warnings.warn(f"more channels ({values.shape[0]}) than times ({values.shape[1]}): is channels_last right?", stacklevel=3)
+    return scores, values
+
+
+def visualize_timeseries_attr(attr: Any, data: Any, x_values: Any = None, method: str = "overlay_individual",
+                              sign: str = "absolute_value", channel_labels: Sequence[str] | None = None,
+                              channels_last: bool = True, plt_fig_axis: Any = None, outlier_perc: float = 2, cmap: Any = None,
+                              alpha_overlay: float = 0.7, show_colorbar: bool = False, title: str | None = None,
+                              fig_size: tuple[int, int] = (6, 6), use_pyplot: bool = True, **pyplot_kwargs: Any) -> tuple[Any, Any]:
+    """Draws scores [times, channels] of a series over it: a matplotlib figure and its axes, one for each channel unless the
+    channels are combined, whose scores are then added up."""
+    _one_of("method", method, SERIES_METHODS)
+    _one_of("sign", sign, SIGNS)
+    scores, values = _series(attr, data, channels_last)
+    n, length = values.shape
+    x = np.arange(length) if x_values is None else np.asarray(to_numpy(x_values))
+    if x.shape != (length,):
+        raise ArgumentError(f"x_values: expected {length} numbers, one for each time, not shape {x.shape}")
+    if channel_labels is not None and len(channel_labels) != n:
+        raise ArgumentError(f"channel_labels: {len(channel_labels)} for {n} channels")
+    combined = method == "overlay_combined"
+    shown = scaled(scores.sum(0) if combined else scores, sign, outlier_perc)
+    figure, axes = _axes(plt_fig_axis, fig_size, use_pyplot, nrows=1 if combined else n, sharex=True)
+    each = np.atleast_1d(np.asarray(axes, object))
+    if each.size < (1 if combined else n):
+        raise ArgumentError(f"plt_fig_axis: {each.size} axes for {n} channels")
+    colours, low, high = _colours(sign, cmap)
+    of = importlib.import_module("matplotlib.cm").ScalarMappable(
+        importlib.import_module("matplotlib.colors").Normalize(low, high), colours)
+    if combined:
+        each[0].set_prop_cycle(color=importlib.import_module("matplotlib").colormaps["Dark2"].colors)
+    for c in range(n):
+        axis, label = each[0 if combined else c], channel_labels[c] if channel_labels is not None else None
+        if method == "colored_graph":
+            _graph(axis, x, values[c], shown[c], of, **pyplot_kwargs)
+        else:
+            axis.plot(x, values[c], label=label if combined else None, **pyplot_kwargs)
+        if not combined:
+            if method != "colored_graph":
+                _spans(axis, x, shown[c], of.to_rgba, alpha_overlay)
+            if label is not None:
+                axis.set_ylabel(label)
+    if combined:
+        _spans(each[0], x, shown, of.to_rgba, alpha_overlay)
+        if channel_labels is not None:
+            each[0].legend(loc="best")
+    elif plt_fig_axis is None:
+        figure.subplots_adjust(hspace=0)
+    for axis in each:
+        if length > 1:
+            axis.set_xlim(x[0], x[-1])
+    if show_colorbar:
+        figure.colorbar(of, ax=list(each), orientation="horizontal", fraction=0.05, pad=0.1,
+                        alpha=1.0 if method == "colored_graph" else alpha_overlay)
+    if title:
+        each[0].set_title(title)
+    if use_pyplot and plt_fig_axis is None:
         importlib.import_module("matplotlib.pyplot").show()
     return figure, axes
 
