@@ -3,7 +3,10 @@
  * free serves both alignments. Not thread-safe by design: kernels never allocate. */
 #include "alloc.h"
 #include "profile.h"
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct header {
     size_t size;  /* bytes the caller asked for */
@@ -36,9 +39,49 @@ static void *no_memory(asc_ctx *ctx, asc_mem_tag tag, size_t bytes) {
     return NULL;
 }
 
+/* Bytes that the machine has, or its control group (cgroup v2) may use; SIZE_MAX where nobody says. Without
+ * this a size that a model or an input asks for is granted and ends the process when it is touched. */
+static size_t system_bytes(void) {
+    static _Atomic size_t known;
+    size_t n = atomic_load(&known);
+    if (n > 0) return n;
+    n = SIZE_MAX;
+#ifdef _SC_PHYS_PAGES
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || page <= 0 || !asc_mul_size((size_t)pages, (size_t)page, &n)) n = SIZE_MAX;
+#endif
+    unsigned long long most;
+    FILE *file = fopen("/sys/fs/cgroup/memory.max", "r"); /* "max": no number */
+    if (file != NULL && fscanf(file, "%llu", &most) == 1 && most > 0 && most < n) n = (size_t)most;
+    if (file != NULL) (void)fclose(file);
+    atomic_store(&known, n);
+    return n;
+}
+
+/* Whether a block of `total` bytes can be had at all. */
+static bool possible(asc_ctx *ctx, asc_mem_tag tag, size_t total) {
+    const size_t live = ctx->mem.live_total, most = system_bytes();
+    if (live <= most && total <= most - live) return true;
+    ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED,
+             "%zu bytes for %s, with %zu live, are more than the machine has (%zu)", total,
+             asc_mem_tag_name(tag), live, most);
+    asc_hint(ctx, "a size that the model or an input asks for is too large; or bound the job with --memory");
+    return false;
+}
+
+/* Before `more` bytes on top of what is live: a bound is held as long as idle blocks and programs can go. */
+static void keep_bound(asc_ctx *ctx, size_t more) {
+    size_t all;
+    if (ctx->bound == 0 || ctx->rt_give_back == NULL) return;
+    if (!asc_add_size(ctx->mem.live_total, more, &all)) all = SIZE_MAX;
+    if (all > ctx->bound) ctx->rt_give_back(ctx, all - ctx->bound);
+}
+
 static void *alloc_block(asc_ctx *ctx, asc_mem_tag tag, size_t bytes, size_t align, size_t slack) {
     size_t lead = align > sizeof(header) ? align : sizeof(header), total;
     if (!asc_add_size(bytes, lead + slack, &total)) return no_memory(ctx, tag, bytes);
+    if (!possible(ctx, tag, total)) return NULL;
+    keep_bound(ctx, total);
     char *p = ctx->alloc(ctx->alloc_self, NULL, 0, total, align);
     if (p == NULL) return no_memory(ctx, tag, bytes);
     header *h = header_of(p + lead);
@@ -68,6 +111,8 @@ void *asc_realloc(asc_ctx *ctx, asc_mem_tag tag, void *ptr, size_t bytes) {
     header *h = header_of(ptr);
     size_t total, old_total = h->total;
     if (h->align > 16 || !asc_add_size(bytes, sizeof(header), &total)) return no_memory(ctx, tag, bytes);
+    if (total > old_total && !possible(ctx, tag, total - old_total)) return NULL;
+    keep_bound(ctx, total > old_total ? total - old_total : 0);
     char *p = ctx->alloc(ctx->alloc_self, (char *)ptr - h->lead, old_total, total, 16);
     if (p == NULL) return no_memory(ctx, tag, bytes);
     h = header_of(p + sizeof(header));

@@ -36,6 +36,9 @@ struct asc_ctx {
     struct asc_prof *prof, *prof_kept;       /* what is being recorded, NULL = off; and what was, owned */
     struct asc_runtime *rt;                  /* owned; NULL until the first tensor */
     void (*rt_destroy)(struct asc_ctx *ctx); /* set with rt */
+    /* While a job with a bound runs: an allocation beyond it first asks rt to give back what is idle. */
+    size_t bound;                                            /* bytes of everything; 0 = none */
+    void (*rt_give_back)(struct asc_ctx *ctx, size_t bytes); /* so many, if there are; set with rt */
 };
 
 /* The part of asc_ctx_create that needs nothing above base: allocator, names, threads. Same contract. */

@@ -27,6 +27,21 @@ static void counters_return_to_zero(void **state) {
     test_ctx_end(ctx);
 }
 
+/* malloc grants terabytes that nobody has, and the process ends when they are touched. */
+static void more_than_the_machine_has(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    const size_t before = asc_memory(ctx).live_total;
+    void *a = asc_alloc(ctx, ASC_MEM_CACHE, 100);
+    assert_null(asc_alloc_buffer(ctx, ASC_MEM_ACTIVATIONS, (size_t)1 << 50));
+    assert_int_equal(asc_error_code(ctx), ASC_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(asc_error_message(ctx), "more than the machine has"));
+    assert_null(asc_realloc(ctx, ASC_MEM_CACHE, a, (size_t)1 << 50));
+    asc_free(ctx, a);
+    assert_int_equal(asc_memory(ctx).live_total, before);
+    test_ctx_end(ctx);
+}
+
 static void utf8_subparts(void **state) {
     (void)state;
     /* Unicode 15, section 3.9, table 3-8: 61 F1 80 80 E1 80 C2 62 80 63 80 BF 64 has six replacements. */
@@ -119,11 +134,9 @@ static void unknown_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counters_return_to_zero),
-        cmocka_unit_test(utf8_subparts),
-        cmocka_unit_test(known_hashes),
-        cmocka_unit_test(json_round_trip),
-        cmocka_unit_test(bad_files),
+        cmocka_unit_test(counters_return_to_zero), cmocka_unit_test(more_than_the_machine_has),
+        cmocka_unit_test(utf8_subparts),           cmocka_unit_test(known_hashes),
+        cmocka_unit_test(json_round_trip),         cmocka_unit_test(bad_files),
         cmocka_unit_test(unknown_names),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
