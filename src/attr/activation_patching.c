@@ -261,6 +261,8 @@ static asc_status plan(patching *p) {
     size_t one, two, programs = 0;
     asc_status st = price_all(p, 1, steps, &one);
     if (st != ASC_OK) return st;
+    if (one > asc_job_room(p->j) && asc_job_drop_programs(p->j)) st = price_all(p, 1, steps, &one);
+    if (st != ASC_OK) return st;
     if (one > asc_job_room(p->j)) return asc_job_too_small(p->j, p->j->r->n_prompt, one);
     p->most = 1;
     if ((size_t)p->t < ENOUGH_ROWS) {

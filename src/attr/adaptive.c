@@ -195,6 +195,18 @@ static asc_status check(asc_ctx *ctx, size_t dim, const asc_adaptive_options *o)
     return ASC_OK;
 }
 
+size_t asc_adaptive_least(void) { return FIRST_POINTS + ROUND; }
+
+size_t asc_adaptive_bytes(size_t dim, size_t max_evaluations) {
+    enum { OF_A_POINT = 6 }; /* alpha, f, top, order, key and what growing leaves over */
+    size_t n, cells, bytes;
+    if (!asc_add_size(max_evaluations, ROUGH_POINTS, &n) || !asc_add_size(dim, OF_A_POINT, &cells) ||
+        !asc_mul_size(n, cells, &cells) || !asc_mul_size(cells, sizeof(double), &bytes) ||
+        !asc_add_size(bytes, bytes / 2, &bytes)) /* asc_grow's spare half */
+        return SIZE_MAX;
+    return bytes;
+}
+
 asc_status asc_adaptive_integrate(asc_ctx *ctx, asc_integrand_fn fn, void *self, size_t dim,
                                   const asc_adaptive_options *opts, double *integral, double *error,
                                   asc_adaptive_result *out) {

@@ -31,6 +31,10 @@ typedef struct asc_adaptive_result {
     double estimated_evaluations; /* to reach the tolerance, when it was not reached; 0 = unknown */
 } asc_adaptive_result;
 
+/* Points that it evaluates at least: the first ones, and those that confirm what they say. */
+size_t asc_adaptive_least(void);
+/* Bytes that it holds at most, beside what fn takes; SIZE_MAX when they are more. */
+size_t asc_adaptive_bytes(size_t dim, size_t max_evaluations);
 /* integral[dim] and error[dim] (a calibrated bound per component) are written. Errors: those of fn;
  * CANCELLED. */
 ASC_MUST_USE asc_status asc_adaptive_integrate(asc_ctx *ctx, asc_integrand_fn fn, void *self, size_t dim,

@@ -132,7 +132,10 @@ asc_status asc_attribute(asc_net *net, const asc_attr_request *req, asc_attribut
         ASC_TRY(asc_task_estimate(&t, t0));
     } else {
         const int depth = asc_prof_push(net->ctx, t.method->info.name, -1);
+        const size_t bound = net->ctx->bound;
+        net->ctx->bound = req->memory_bytes; /* what is idle goes before it would be exceeded */
         st = t.method->attribute(&t);
+        net->ctx->bound = bound;
         asc_prof_pop(net->ctx, depth);
         if (st != ASC_OK) goto done;
         ASC_TRY(note_zeros(&t));

@@ -1,6 +1,7 @@
 /* budget.c - see budget.h. Every prediction is that of the very programs that run afterwards: they are
  * planned with stand-ins for their inputs, and kept. */
 #include "budget.h"
+#include "adaptive.h"
 #include "blockwise.h"
 #include "estimate.h"
 #include "exec.h"
@@ -102,12 +103,14 @@ asc_status asc_job_need(asc_job *j, asc_pass_kind kind, size_t len, size_t b, si
         leaves[0] = asc_price_leaf(ctx, ASC_DTYPE_I32, ASC_SHAPE(n, p));
         leaves[1] = leaves[2] = leaves[0];
         held = asc_price_buffer(ctx, ASC_DTYPE_I32, &leaves[0]->shape);
+        if (kind == ASC_PASS_GRADIENT) held += (size_t)(2 * ASC_REDUCED_ROWS * d) * sizeof(double);
     } else {
         asc_shape rows = ASC_SHAPE(p, d);
         leaves[0] = asc_price_leaf(ctx, ASC_DTYPE_F32, rows);
         leaves[1] = asc_price_leaf(ctx, ASC_DTYPE_F32, rows);
         leaves[2] = asc_price_leaf(ctx, ASC_DTYPE_F32, ASC_SHAPE(n, 1, 1));
         held = 2 * asc_price_buffer(ctx, ASC_DTYPE_F32, &rows);
+        if (kind == ASC_PASS_PATH) held += b * len * sizeof(double); /* the parts, read */
     }
     asc_status st = keep_every > 0 ? need_blocks(j, kind, len, b, keep_every, leaves, out)
                                    : need_plain(j, kind, leaves, out);
@@ -256,10 +259,9 @@ static asc_status choose(asc_job *j, asc_pass_kind kind, size_t len, size_t *kee
 size_t asc_job_records(const asc_job *j) {
     enum { EVALUATIONS = 2000 }; /* without --max-evaluations */
     const asc_result *r = j->r;
-    size_t n = j->req->max_evaluations > 0 ? j->req->max_evaluations : EVALUATIONS, bytes;
+    const size_t n = j->req->max_evaluations > 0 ? j->req->max_evaluations : EVALUATIONS;
     if (r->rule == NULL || strcmp(r->rule, "adaptive") != 0) return 0;
-    if (!asc_mul_size(n, r->n_prompt, &n) || !asc_mul_size(n, sizeof(double), &bytes)) return SIZE_MAX;
-    return asc_price_plus(bytes, bytes / 2); /* asc_grow's spare half */
+    return asc_adaptive_bytes(r->n_prompt, n);
 }
 
 /* The least bound is that of the method's gradients, when this is a forward pass before them. */

@@ -21,6 +21,9 @@ typedef enum asc_pass_kind {
 /* Does it take gradients? */
 bool asc_pass_is_backward(asc_pass_kind kind);
 
+/* Rows of a gradient that are brought to the host at a time, with those of the values. */
+enum { ASC_REDUCED_ROWS = 16 };
+
 /* How passes of a kind are run: asc_job_batch's answer. */
 typedef struct asc_way {
     size_t batch;      /* prompts a pass */

@@ -243,7 +243,10 @@ asc_status asc_explain_beside(asc_model *m, const asc_request *req, const asc_jo
         ASC_TRY(asc_estimate_job(&j, t0));
     } else {
         const int depth = asc_prof_push(ctx, r->method, -1);
+        const size_t bound = ctx->bound;
+        ctx->bound = req->memory_bytes; /* from here on what is idle goes before it would be exceeded */
         st = j.method->run(&j);
+        ctx->bound = bound;
         asc_prof_pop(ctx, depth);
         if (st != ASC_OK) goto done;
         if (j.method->by_gradient || j.method->by_token) group_scores(&j);

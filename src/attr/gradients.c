@@ -193,7 +193,7 @@ static double reduce(const double *row, int64_t d, const char *norm) {
 /* Reads some rows at a time: the whole in double would be twice what the gradient itself takes. */
 static asc_status reduce_all(asc_job *j, asc_tensor *grad, asc_tensor *act, const char *norm,
                              double *saliency, double *times, double *parts) {
-    enum { ROWS = 64 };
+    enum { ROWS = ASC_REDUCED_ROWS };
     asc_ctx *ctx = j->ctx;
     int64_t t = grad->shape.dims[1], d = grad->shape.dims[2], p = (int64_t)j->r->n_prompt;
     const int64_t from = j->site_first, end = j->site_columns > 0 ? from + j->site_columns : d;

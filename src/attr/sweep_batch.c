@@ -16,6 +16,11 @@ asc_status asc_sweep_batch(const asc_sweep *s, size_t want, size_t *out) {
     asc_status st = asc_sweep_price(s, 1, &one);
     if (st != ASC_OK) return st;
     bytes = total(&one);
+    if (bytes > asc_job_room(s->j) && asc_job_drop_programs(s->j)) {
+        st = asc_sweep_price(s, 1, &one);
+        if (st != ASC_OK) return st;
+        bytes = total(&one);
+    }
     if (bytes > asc_job_room(s->j)) return asc_job_too_small(s->j, p, bytes);
     if (most > want) most = want;
     if (most > 1) {

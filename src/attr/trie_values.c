@@ -73,14 +73,14 @@ asc_status asc_trie_least(asc_job *j, size_t len, size_t *bytes) {
     return st;
 }
 
-/* Passes as large as memory allows; equal ones, so that they are one program. Where keys and values of a
- * sequence do not fit, passes of whole sequences that share only among themselves. */
-static asc_status choose(asc_job *j, const asc_trie *t, asc_trie_plan *plan) {
-    const size_t limit = asc_job_limit(j);
-    size_t least = SIZE_MAX;
-    if (asc_memory(j->ctx).live_bytes[ASC_MEM_PROGRAM] > limit / 8) (void)asc_job_drop_programs(j);
+/* out: 0, or the least bytes that would do. Passes as large as memory allows; equal ones, so that they are
+ * one program. Where keys and values of a sequence do not fit, passes of whole sequences that share only
+ * among themselves. */
+static asc_status fit(asc_job *j, const asc_trie *t, asc_trie_plan *plan, size_t *out) {
     const size_t room = asc_job_room(j);
+    size_t least = SIZE_MAX;
     asc_status st = ASC_OK;
+    *out = 0;
     for (size_t most = j->most_tokens > 0 ? j->most_tokens : ENOUGH_TOKENS; most >= FEWEST_TOKENS;
          most /= 2) {
         ASC_TRY(asc_trie_look(t, most, true, &plan->look));
@@ -91,12 +91,19 @@ static asc_status choose(asc_job *j, const asc_trie *t, asc_trie_plan *plan) {
     }
     ASC_TRY(look(j, t, t->longest, false, plan));
     if (bytes_of(plan) <= room) return ASC_OK;
-    if (bytes_of(plan) < least) least = bytes_of(plan);
-    size_t later; /* of other prompts, which may be more of them */
-    ASC_TRY(asc_trie_least(j, t->longest, &later));
-    return asc_job_too_small(j, t->longest, least > later ? least : later);
+    *out = bytes_of(plan) < least ? bytes_of(plan) : least;
 done:
     return st;
+}
+
+static asc_status choose(asc_job *j, const asc_trie *t, asc_trie_plan *plan) {
+    size_t least, later; /* later: of other prompts, which may be more of them */
+    if (asc_memory(j->ctx).live_bytes[ASC_MEM_PROGRAM] > asc_job_limit(j) / 8) (void)asc_job_drop_programs(j);
+    asc_status st = fit(j, t, plan, &least);
+    if (st == ASC_OK && least > 0 && asc_job_drop_programs(j)) st = fit(j, t, plan, &least);
+    if (st != ASC_OK || least == 0) return st;
+    st = asc_trie_least(j, t->longest, &later);
+    return st != ASC_OK ? st : asc_job_too_small(j, t->longest, least > later ? least : later);
 }
 
 static asc_status read(asc_packed *x, const asc_trie_pass *p, double *out) {

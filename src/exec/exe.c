@@ -178,9 +178,11 @@ asc_status asc_exe_begin(asc_ctx *ctx, asc_exe *e) {
     asc_runtime *rt = asc_runtime_of(ctx);
     asc_status st = asc_exe_prepare(ctx, e);
     if (st != ASC_OK || !rt->device->has_data) return st;
+    rt->blocks_taken = true;
     st = asc_block_reserve(ctx, ASC_MEM_ACTIVATIONS, &rt->arena, &rt->arena_bytes, e->plan.arena_bytes);
     if (st == ASC_OK)
         st = asc_block_reserve(ctx, ASC_MEM_SCRATCH, &rt->scratch, &rt->scratch_bytes, e->plan.scratch_bytes);
+    if (st != ASC_OK) rt->blocks_taken = false;
     if (st != ASC_OK || (e->placed && rt->arena == e->arena_start)) return st;
     const asc_slot *slots = e->plan.slots;
     for (size_t i = 0; i < e->program.n_nodes; i++) {
@@ -225,6 +227,7 @@ asc_status asc_exe_run(asc_ctx *ctx, asc_exe *e, asc_cut_reason why) {
     /* steps of the debugger have storage of their own */
     e->fold.filled = a.folded || (st == ASC_OK && e->fold.block != NULL && rt->debug < ASC_DEBUG_TRAP);
     asc_prof_run_end(ctx, m);
+    rt->blocks_taken = false;
     count(rt, e, why, asc_now_ns() - t0);
     return st;
 }

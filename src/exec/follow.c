@@ -45,6 +45,7 @@ asc_status asc_follow_begin(asc_ctx *ctx, asc_exe *e) {
     f->block_bytes = rt->arena_bytes;
     rt->arena = NULL;
     rt->arena_bytes = 0;
+    rt->blocks_taken = false; /* nodes reserve their scratch one by one */
     e->followed = true;
     return ASC_OK;
 }

@@ -7,6 +7,7 @@
 #include "env.h"
 #include "follow.h"
 #include "passes.h"
+#include "price.h"
 #include "view.h"
 #include <string.h>
 
@@ -17,6 +18,39 @@ asc_runtime *asc_runtime_of(const asc_ctx *ctx) { return ctx->rt; }
 asc_graph *asc_graph_of(const asc_ctx *ctx) { return &ctx->rt->graph; }
 const asc_device *asc_exec_device(const asc_ctx *ctx) { return ctx->rt->device; }
 void *asc_exec_device_state(const asc_ctx *ctx) { return ctx->rt->device_state; }
+
+static void free_idle_buffers(asc_ctx *ctx) {
+    asc_runtime *rt = ctx->rt;
+    for (int c = 0; c < ASC_BUF_CLASSES; c++) {
+        while (rt->free_bufs[c] != NULL) {
+            asc_buffer *b = rt->free_bufs[c];
+            rt->free_bufs[c] = b->next;
+            asc_free(ctx, b->data);
+            asc_free(ctx, b);
+        }
+    }
+    rt->cached_bytes = 0;
+}
+
+static void free_idle_blocks(asc_ctx *ctx) {
+    asc_runtime *rt = ctx->rt;
+    if (rt->in_cut || rt->blocks_taken) return; /* in use */
+    asc_free(ctx, rt->arena);
+    asc_free(ctx, rt->scratch);
+    rt->arena = rt->scratch = NULL;
+    rt->arena_bytes = rt->scratch_bytes = 0;
+}
+
+/* What is idle, the cheapest to have again first: buffers, blocks, then programs. The newest program stays,
+ * as it may be about to run; captures hold theirs. */
+static void give_back(asc_ctx *ctx, size_t bytes) {
+    const size_t had = ctx->mem.live_total;
+    if (ctx->rt->pricing > 0) return; /* what is priced finds everything as it is, and counts it */
+    free_idle_buffers(ctx);
+    if (had - ctx->mem.live_total < bytes) free_idle_blocks(ctx);
+    const size_t given = had - ctx->mem.live_total;
+    if (given < bytes) asc_price_drop_programs(ctx, bytes - given);
+}
 
 static void runtime_destroy(asc_ctx *ctx) {
     asc_runtime *rt = ctx->rt;
@@ -76,6 +110,7 @@ asc_status asc_ctx_create(const asc_ctx_options *opts, asc_ctx **out_ctx) {
     memset(rt, 0, sizeof *rt);
     ctx->rt = rt;
     ctx->rt_destroy = runtime_destroy;
+    ctx->rt_give_back = give_back;
     asc_status st2 = asc_graph_init(&rt->graph, ctx);
     rt->device = asc_device_find(ctx->device_name);
     rt->eager = strcmp(ctx->mode_name, "eager") == 0;
@@ -191,30 +226,19 @@ void asc_buffer_free(asc_ctx *ctx, asc_buffer *b) {
 
 void asc_exec_trim(asc_ctx *ctx) {
     asc_runtime *rt = ctx->rt;
-    for (int c = 0; c < ASC_BUF_CLASSES; c++) {
-        while (rt->free_bufs[c] != NULL) {
-            asc_buffer *b = rt->free_bufs[c];
-            rt->free_bufs[c] = b->next;
-            asc_free(ctx, b->data);
-            asc_free(ctx, b);
-        }
-    }
-    rt->cached_bytes = 0;
+    free_idle_buffers(ctx);
     while (rt->free_records != NULL) {
         asc_buffer *b = rt->free_records;
         rt->free_records = b->next;
         asc_free(ctx, b);
     }
-    if (rt->in_cut) return; /* the arena is in use */
-    asc_free(ctx, rt->arena);
-    asc_free(ctx, rt->scratch);
-    rt->arena = rt->scratch = NULL;
-    rt->arena_bytes = rt->scratch_bytes = 0;
+    free_idle_blocks(ctx);
 }
 
 asc_status asc_block_reserve(asc_ctx *ctx, asc_mem_tag tag, void **block, size_t *have, size_t bytes) {
     if (bytes <= *have) return ASC_OK;
     asc_free(ctx, *block);
+    *block = NULL;
     *have = 0;
     *block = asc_alloc_buffer(ctx, tag, bytes);
     if (*block == NULL) return ASC_RESOURCE_EXHAUSTED;

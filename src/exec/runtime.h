@@ -121,6 +121,7 @@ typedef struct asc_runtime {
     asc_follow follow;
     void *arena, *scratch; /* reused blocks of plans */
     size_t arena_bytes, scratch_bytes;
+    bool blocks_taken; /* between asc_exe_begin and the end of asc_exe_run: the blocks stay where they are */
     asc_exec_stats stats;
     asc_cut_room room;
     asc_cache cache;
