@@ -223,7 +223,8 @@ typedef struct asc_result {
     double seconds;
     size_t peak_bytes, predicted_peak_bytes;
     double flops;
-    double predicted_seconds; /* dry run */
+    double predicted_seconds; /* dry run: at most, where a run ends by itself once it is exact enough; */
+    double predicted_least_seconds; /* then if it ends at its first look; else the same */
     /* where */
     char *model_path, *architecture, model_sha256[65];
     char device[32], mode[32], precision[16], isa[16];

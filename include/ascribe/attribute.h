@@ -146,7 +146,9 @@ typedef struct asc_attribution {
     bool converged;
     double error_bound;             /* largest error over the scores; NAN = not known */
     uint64_t n_forward, n_backward; /* rows of examples */
-    double seconds, flops, predicted_seconds;
+    double seconds, flops;
+    double predicted_seconds; /* dry run: at most, where a run ends by itself once it is exact enough; */
+    double predicted_least_seconds; /* then if it ends at its first look; else the same */
     size_t rows_per_pass, peak_bytes, predicted_peak_bytes;
     char *notes[ASC_MAX_NOTES]; /* warnings: fall-backs used, zero gradients, not converged... */
     size_t n_notes;

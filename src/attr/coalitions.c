@@ -155,11 +155,15 @@ static asc_status values_of(asc_job *j, const uint8_t *present, size_t n, row *r
     return st;
 }
 
-static asc_status one_trial(asc_job *j, const uint8_t *present, size_t n, double *out) {
+size_t asc_job_lot(const asc_job *j) {
     enum { MOST_CELLS = 1 << 21 }; /* tokens that are written down at a time */
+    return MOST_CELLS / asc_job_max_tokens(j) + 1;
+}
+
+static asc_status one_trial(asc_job *j, const uint8_t *present, size_t n, double *out) {
     asc_ctx *ctx = j->ctx;
     const size_t width = asc_job_max_tokens(j);
-    size_t lot = MOST_CELLS / width + 1, cells;
+    size_t lot = asc_job_lot(j), cells;
     asc_status st = ASC_OK;
     if (lot > n) lot = n;
     if (n == 0) return ASC_OK;

@@ -24,5 +24,7 @@ ASC_MUST_USE asc_status asc_job_coalition_values(asc_job *j, const uint8_t *pres
  * asc_job_max_tokens entries. Returns their number. Nothing left: one begin or end token. */
 size_t asc_job_coalition_ids(const asc_job *j, const uint8_t *present, int32_t *ids, int32_t *positions);
 size_t asc_job_max_tokens(const asc_job *j);
+/* Coalitions that are written down, and share what they have in common, at a time. */
+size_t asc_job_lot(const asc_job *j);
 
 #endif

@@ -165,6 +165,7 @@ asc_status asc_estimate_job(asc_job *j, uint64_t t0) {
     r->flops = e.flops;
     r->predicted_bytes_moved = e.bytes;
     r->predicted_seconds = e.seconds + touch * (double)e.fresh + asc_seconds_since(t0) - e.measuring;
+    r->predicted_least_seconds = r->predicted_seconds - e.spare;
     r->converged = true;
     memset(r->scores, 0, r->n_prompt * sizeof *r->scores);
     by_tag(j, &e);

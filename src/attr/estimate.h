@@ -16,6 +16,7 @@ typedef struct asc_estimate {
     size_t probes;                /* live only because rates were measured */
     size_t fresh;                 /* largest need of a pass: activations, outputs and scratch */
     size_t arena, scratch;        /* the largest of each: kept until the end */
+    double spare;                 /* of `seconds`: what a run may do without that ends at its first look */
     double measuring;             /* seconds spent on rates */
 } asc_estimate;
 

@@ -24,6 +24,8 @@ typedef struct asc_game {
     /* Rounding error of a score of output o whose largest value is this. */
     double (*noise)(void *self, size_t o, double largest);
     asc_status (*note)(void *self, const char *line);
+    asc_job *job;               /* prompts: whose estimate a dry run fills in; nets: NULL */
+    size_t lot;                 /* prompts: sets that are run together; a dry run looks at no more */
     size_t drawn;               /* out: orders or sets used */
     bool converged, stochastic; /* out */
 } asc_game;
@@ -53,6 +55,11 @@ void asc_job_publish(asc_job *j, size_t n_out, const double *full, const double 
  * sets.
  */
 size_t asc_job_samples(const asc_job *j, size_t usual, size_t sets);
+
+/* Dry runs: sets present [k, m] are priced and stand for `all` sets drawn alike; a run may end after `least`
+ * of them, and holds so many bytes more than the dry run does. */
+ASC_MUST_USE asc_status asc_game_price(asc_game *g, const uint8_t *present, size_t k, double all,
+                                       double least, size_t held);
 
 /* Uniform in [0, 1) of draw `index` in `stream`. */
 double asc_game_uniform(const asc_game *g, uint64_t stream, uint64_t index);

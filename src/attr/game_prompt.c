@@ -2,6 +2,7 @@
  * if asked for, those of its tokens. Also what methods on prompts share: how many samples, when to stop,
  * where scores go. */
 #include "coalitions.h"
+#include "estimate.h"
 #include "game.h"
 #include "hash.h"
 #include <math.h>
@@ -60,6 +61,31 @@ static double noise(void *self, size_t o, double largest) {
 
 static asc_status note(void *self, const char *line) { return asc_job_warn(self, "%s", line); }
 
+asc_status asc_game_price(asc_game *g, const uint8_t *present, size_t k, double all, double least,
+                          size_t held) {
+    asc_estimate *e = g->job->estimate;
+    asc_result *r = g->job->r;
+    const double seconds = e->seconds, flops = e->flops, bytes = e->bytes, more = all / (double)k - 1.0;
+    const uint64_t forward = r->n_forward, run = r->tokens_run, plain = r->tokens_plain;
+    const size_t active = 0;
+    size_t n;
+    double *y = asc_mul_size(k, g->n_out, &n) ? asc_calloc(g->ctx, ASC_MEM_GENERAL, n + 1, sizeof *y) : NULL;
+    if (y == NULL) return ASC_RESOURCE_EXHAUSTED;
+    e->held += held;
+    asc_status st = g->values(g->self, present, k, &active, 1, y, n);
+    asc_free(g->ctx, y);
+    if (more > 0.0) {
+        e->seconds += more * (e->seconds - seconds);
+        e->flops += more * (e->flops - flops);
+        e->bytes += more * (e->bytes - bytes);
+        r->n_forward += (uint64_t)(more * (double)(r->n_forward - forward));
+        r->tokens_run += (uint64_t)(more * (double)(r->tokens_run - run));
+        r->tokens_plain += (uint64_t)(more * (double)(r->tokens_plain - plain));
+    }
+    e->spare += (e->seconds - seconds) * (1.0 - least / all);
+    return st;
+}
+
 asc_status asc_prompt_game_begin(asc_job *j, asc_prompt_game *out) {
     asc_ctx *ctx = j->ctx;
     size_t n_out = asc_job_n_values(j), m = j->n_groups, cells, both;
@@ -76,7 +102,9 @@ asc_status asc_prompt_game_begin(asc_job *j, asc_prompt_game *out) {
                         .values = values,
                         .noise = noise,
                         .note = note,
-                        .stochastic = true};
+                        .stochastic = true,
+                        .job = j,
+                        .lot = asc_job_lot(j)};
     if (!asc_mul_size(n_out, m, &cells) || !asc_mul_size(m, 2, &both)) return ASC_RESOURCE_EXHAUSTED;
     out->ends = asc_calloc(ctx, ASC_MEM_GENERAL, 2 * n_out, sizeof *out->ends);
     out->scores = asc_calloc(ctx, ASC_MEM_GENERAL, cells + 1, sizeof *out->scores);

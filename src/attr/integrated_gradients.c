@@ -124,9 +124,12 @@ static asc_status adaptive(asc_job *j) {
                               .narrowest = strcmp(ctx->device_name, "reference") == 0 ? 1e-290 : 1e-30,
                               .batch = way.batch};
     if (j->estimate != NULL) { /* at most so many; how many tells only the run */
-        double unused;
+        double unused, before = j->estimate->seconds;
+        const double least = (double)asc_adaptive_least(), most = (double)o.max_evaluations;
         j->estimate->held += asc_job_records(j);
-        return along(j, NULL, o.max_evaluations, NULL, &unused);
+        st = along(j, NULL, o.max_evaluations, NULL, &unused);
+        if (least < most) j->estimate->spare += (j->estimate->seconds - before) * (1.0 - least / most);
+        return st;
     }
     st = asc_adaptive_integrate(ctx, integrand, j, r->n_prompt, &o, r->scores, r->score_errors, &a);
     if (st != ASC_OK) return st;
@@ -239,8 +242,14 @@ static void price_rows(const asc_task *t, double *n_forward, double *n_gradient)
                                             : strcmp(t->req->rule, "adaptive") == 0;
     *n_forward = 2.0;
     *n_gradient = (double)asc_task_steps(t);
-    if (is_adaptive)
-        *n_gradient = (double)(t->req->max_evaluations > 0 ? t->req->max_evaluations : DEFAULT_EVALUATIONS);
+    if (is_adaptive) *n_gradient = (double)asc_path_most(t);
+}
+
+/* Of those gradients, what a run takes that ends as early as it may. */
+static double least_rows(const asc_task *t) {
+    bool is_adaptive = t->req->rule == NULL ? !t->req->compat_captum && t->req->steps == 0
+                                            : strcmp(t->req->rule, "adaptive") == 0;
+    return is_adaptive ? (double)asc_path_least() : (double)asc_task_steps(t);
 }
 
 const asc_method asc_method_integrated_gradients = {
@@ -268,6 +277,7 @@ const asc_method asc_method_integrated_gradients = {
     .auto_baseline = ASC_BASELINE_EOS,
     .attribute = attribute,
     .price_rows = price_rows,
+    .least_rows = least_rows,
     .run = run,
     .price = price,
     .per_token = true,

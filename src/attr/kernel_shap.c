@@ -243,6 +243,7 @@ static asc_status alloc(shap_job *j, size_t n) {
     asc_ctx *ctx = j->g->ctx;
     asc_status st = asc_sets_init(j->g, n, &j->s);
     if (st != ASC_OK) return st;
+    n = j->s.n;
     j->x = asc_calloc(ctx, ASC_MEM_GENERAL, n * j->s.m + 1, sizeof *j->x);
     j->res = asc_calloc(ctx, ASC_MEM_GENERAL, n + 1, sizeof *j->res);
     j->u = asc_calloc(ctx, ASC_MEM_GENERAL, j->s.m + 1, sizeof *j->u);

@@ -115,6 +115,8 @@ typedef struct asc_method {
     /* Rows it will run forwards only, and forwards and backwards, per example; NULL = known only by running.
      */
     void (*price_rows)(const struct asc_task *t, double *n_forward, double *n_gradient);
+    /* Gradients an example of a run that ends as early as it may; NULL = those of price_rows. */
+    double (*least_rows)(const struct asc_task *t);
 
     /* ---- prompts ---- */
     /* Sets r->scores and r->score_errors (per token) or, when it works on groups, the features' own; value,

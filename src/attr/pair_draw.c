@@ -6,6 +6,15 @@
 
 enum { POLL_MASK = 255 };
 
+size_t asc_pairs_bytes(size_t m, size_t most) {
+    enum { SEEN = 4 * sizeof(uint64_t) }; /* twice as many places, up to a power of two */
+    size_t each, bytes;
+    if (!asc_mul_size(2, m, &each) || !asc_add_size(each, SEEN + sizeof(size_t), &each) ||
+        !asc_mul_size(most, each, &bytes))
+        return SIZE_MAX;
+    return bytes;
+}
+
 asc_status asc_pairs_init(const asc_game *g, size_t most, asc_pairs *out) {
     size_t m = g->m, cells;
     asc_ctx *ctx = g->ctx;

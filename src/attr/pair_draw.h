@@ -19,6 +19,8 @@ typedef struct asc_pairs {
 
 /* Room for `most` pairs of features 2 .. m. */
 ASC_MUST_USE asc_status asc_pairs_init(const asc_game *g, size_t most, asc_pairs *out);
+/* Bytes of that room; SIZE_MAX when they are more. */
+size_t asc_pairs_bytes(size_t m, size_t most);
 void asc_pairs_deinit(asc_pairs *p);
 /* Draws until there are n pairs, or all there are. A stratum gets its share of sets: sizes are equally
  * likely, which is near the best allocation on language models. CANCELLED. */

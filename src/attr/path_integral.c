@@ -118,10 +118,24 @@ static bool settled(const asc_task *t, size_t e, double **now, double **before, 
            fabs(sum - gap) <= tolerance * largest + noise;
 }
 
+static size_t limit(const asc_task *t) {
+    return t->req->max_evaluations > 0 ? t->req->max_evaluations : DEFAULT_EVALUATIONS;
+}
+
+size_t asc_path_least(void) {
+    return FIRST_LEVEL + 2 * FIRST_LEVEL;
+} /* one level is compared with the next */
+
+size_t asc_path_most(const asc_task *t) {
+    size_t used = FIRST_LEVEL;
+    for (size_t n = 2 * FIRST_LEVEL; n <= limit(t) && used <= limit(t) - n; n *= 2) used += n;
+    return used;
+}
+
 asc_status asc_path_refine(asc_task *t, bool sites, double **sum, double **change, bool *converged) {
     asc_ctx *ctx = t->ctx;
     asc_status st = ASC_OK;
-    size_t most = t->req->max_evaluations > 0 ? t->req->max_evaluations : DEFAULT_EVALUATIONS, used = 0;
+    size_t most = limit(t), used = 0;
     double tolerance = t->req->tolerance > 0.0 ? t->req->tolerance : 0.01, *nodes = NULL;
     const double *weights = NULL;
     size_t *active = asc_calloc(ctx, ASC_MEM_GENERAL, t->n, sizeof *active), n_active = t->n;

@@ -9,7 +9,8 @@ size_t asc_sets_enumerable(size_t m, size_t most) {
 }
 
 asc_status asc_sets_init(asc_game *g, size_t n, asc_sets *out) {
-    *out = (asc_sets){.g = g, .n_out = g->n_out, .m = g->m, .n = n};
+    *out = (asc_sets){.g = g, .n_out = g->n_out, .m = g->m, .n = n, .all = n};
+    if (g->dry && g->job != NULL && n > g->lot) n = out->n = g->lot + g->lot % 2;
     size_t cells, values, scores;
     if (!asc_mul_size(n, out->m, &cells) || !asc_mul_size(g->n, n, &values) ||
         !asc_mul_size(values, g->n_out, &values) || !asc_mul_size(g->n, g->n_out, &scores) ||
@@ -43,6 +44,14 @@ void asc_sets_deinit(asc_sets *s) {
 asc_status asc_sets_run(asc_sets *s, size_t first_block) {
     asc_game *g = s->g;
     bool stops = g->tolerance > 0.0 && !s->exact;
+    if (g->dry && g->job != NULL && s->n > 0) {
+        const double all = (double)s->all;
+        g->drawn = s->all;
+        g->converged = true;
+        return asc_game_price(g, s->present, s->n, all,
+                              stops && first_block < s->all ? (double)first_block : all,
+                              (s->all - s->n) * (s->m + s->n_out * sizeof(double)));
+    }
     size_t to = stops && !g->dry && first_block < s->n ? first_block : s->n;
     for (s->from = 0;;) {
         asc_status st = g->values(g->self, s->present + s->from * s->m, to - s->from, s->active, s->n_active,

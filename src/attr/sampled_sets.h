@@ -8,7 +8,8 @@
 typedef struct asc_sets {
     asc_game *g;
     size_t n_out, m;         /* explained numbers, features */
-    size_t n;                /* sets */
+    size_t n;                /* sets in hand */
+    size_t all;              /* sets that are wanted: more in dry runs, which look at one lot of them */
     bool exact;              /* all sets there are: nothing is drawn */
     uint8_t *present;        /* [n, m] */
     double *y;               /* [examples, n, n_out] */

@@ -273,6 +273,16 @@ static asc_status plain_orders(asc_game *g, double *scores, double *errors) {
             for (size_t k = 0; k < steps; k++)
                 for (size_t i = 0; i <= k; i++) present[(p * steps + k) * m + order[p * m + i]] = 1;
         }
+        if (g->dry && g->job != NULL) { /* every block is like the first one */
+            const double all = (double)g->samples * (double)steps,
+                         least = g->tolerance > 0.0 && FIRST_ORDERS < g->samples
+                                     ? FIRST_ORDERS * (double)steps
+                                     : all;
+            st = asc_game_price(g, present, n * steps, all, least, 0);
+            g->drawn = g->samples;
+            g->converged = true;
+            break;
+        }
         st = g->values(g->self, present, n * steps, &active, 1, y, n * steps * n_out);
         for (size_t i = 0; st == ASC_OK && i < n * m * n_out; i++) {
             size_t o = i % n_out, k = i / n_out % m, p = i / n_out / m, at = o * m + order[p * m + k];
@@ -309,9 +319,35 @@ static size_t next_look(const asc_game *g, size_t n, size_t most, const double *
     return to < most ? to : most;
 }
 
+static size_t first_look(const asc_game *g) {
+    enum { FEWEST = 16 };
+    return 2 * g->m > FEWEST ? 2 * g->m : FEWEST;
+}
+
+/* A dry run: as many pairs as run together stand for all of them. */
+static asc_status price_pairs(asc_game *g, size_t most) {
+    const size_t few = g->lot / 2 > 0 ? g->lot / 2 : 1, n = most < few ? most : few, look = first_look(g);
+    const size_t have = asc_pairs_bytes(g->m, n), all = asc_pairs_bytes(g->m, most);
+    asc_pairs p = {0};
+    size_t values = 0;
+    if (all == SIZE_MAX || !asc_mul_size(most, 2 * g->n_out * sizeof(double), &values) ||
+        !asc_add_size(values, all - have, &values))
+        values = SIZE_MAX / 4; /* more than there is: the predicted peak says so */
+    asc_status st = asc_pairs_init(g, n, &p);
+    if (st == ASC_OK) st = asc_pairs_draw(&p, g, n);
+    if (st == ASC_OK && p.n < n) most = p.n; /* all there are */
+    if (st == ASC_OK)
+        st = asc_game_price(g, p.present, 2 * p.n, 2.0 * (double)most,
+                            2.0 * (double)(g->tolerance > 0.0 && look < most ? look : most), values);
+    g->drawn = 2 * most;
+    g->stochastic = p.n < most || !asc_pairs_all(&p);
+    g->converged = true;
+    asc_pairs_deinit(&p);
+    return st;
+}
+
 /* Sets and their complements. Looks begin at two pairs a feature: with fewer, errors are guesses. */
 static asc_status pairs(asc_game *g, double *scores, double *errors) {
-    enum { FEWEST = 16 };
     size_t active = 0, values, most = (g->samples * (g->m - 1) + 1) / 2;
     asc_pairs p = {0};
     asc_pair_fit f = {0};
@@ -319,6 +355,7 @@ static asc_status pairs(asc_game *g, double *scores, double *errors) {
     asc_status st;
     if (most == 0) most = 1;
     if (asc_game_enumerable(g, 2.0 * (double)most)) most = ((size_t)1 << (g->m - 1)) - 1;
+    if (g->dry && g->job != NULL) return price_pairs(g, most);
     ASC_TRY(asc_pairs_init(g, most, &p));
     ASC_TRY(asc_pair_fit_init(g->ctx, g->m, g->n_out, &f));
     y = asc_mul_size(most, 2 * g->n_out, &values) ? asc_calloc(g->ctx, ASC_MEM_GENERAL, values, sizeof *y)
@@ -328,7 +365,7 @@ static asc_status pairs(asc_game *g, double *scores, double *errors) {
         goto done;
     }
     bool stops = g->tolerance > 0.0 && !g->dry;
-    size_t to = stops ? (2 * g->m > FEWEST ? 2 * g->m : FEWEST) : most;
+    size_t to = stops ? first_look(g) : most;
     for (size_t from = 0;;) {
         ASC_TRY(asc_pairs_draw(&p, g, to));
         size_t n = 2 * (p.n - from);

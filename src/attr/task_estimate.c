@@ -72,11 +72,16 @@ asc_status asc_task_estimate(asc_task *t, uint64_t t0) {
         ASC_TRY(measure(t, false, forward * n, &p));
         count(t, &p, forward * n);
     }
+    double spare = 0.0;
     if (gradient > 0.0) {
+        const double before = t->r->predicted_seconds;
         ASC_TRY(measure(t, true, gradient * n, &p));
         count(t, &p, gradient * n);
+        const double least = t->method->least_rows != NULL ? t->method->least_rows(t) : gradient;
+        if (least < gradient) spare = (t->r->predicted_seconds - before) * (1.0 - least / gradient);
     }
     t->r->predicted_seconds += other;
+    t->r->predicted_least_seconds = t->r->predicted_seconds - spare;
     t->r->n_forward = (uint64_t)((forward + gradient) * n);
     t->r->n_backward = (uint64_t)(gradient * n);
     t->r->predicted_peak_bytes = asc_memory(t->ctx).peak_total; /* of the passes just run */

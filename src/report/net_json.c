@@ -78,6 +78,7 @@ static void put_result(asc_text *t, const asc_attribution *r) {
     asc_text_int(t, "rows_per_pass", (int64_t)r->rows_per_pass);
     asc_text_int(t, "peak_bytes", (int64_t)r->peak_bytes);
     asc_text_num(t, "predicted_seconds", r->predicted_seconds);
+    asc_text_num(t, "predicted_least_seconds", r->predicted_least_seconds);
     asc_text_int(t, "predicted_peak_bytes", (int64_t)r->predicted_peak_bytes);
     put_strings(t, "notes", (const char *const *)r->notes, r->n_notes);
     asc_text_array(t, "scores");

@@ -220,6 +220,7 @@ static void put_run(asc_text *t, const asc_result *r) {
     asc_text_int(t, "peak_bytes", (int64_t)r->peak_bytes);
     asc_text_int(t, "predicted_peak_bytes", (int64_t)r->predicted_peak_bytes);
     asc_text_num(t, "predicted_seconds", r->predicted_seconds);
+    asc_text_num(t, "predicted_least_seconds", r->predicted_least_seconds);
     asc_text_num(t, "flops", r->flops);
     asc_text_strz(t, "device", r->device);
     asc_text_strz(t, "mode", r->mode);

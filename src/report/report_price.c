@@ -12,15 +12,24 @@ static void tags(asc_text *t, const size_t *bytes) {
     }
 }
 
+/* "Would take about 3 s", or "Would take 0.5 to 30 s, at most" so many passes. */
+static void seconds(asc_text *t, double most, double least) {
+    if (least < 0.99 * most)
+        asc_text_addf(t, "Would take %.3g to %.3g s, by how soon it is exact enough; at most ", least, most);
+    else
+        asc_text_addf(t, "Would take about %.3g s: ", most);
+}
+
 void asc_report_price(asc_ctx *ctx, asc_text *t, const asc_report *rep) {
     const asc_result *r = rep->result;
     double tolerance = rep->request->tolerance;
     size_t mapped = asc_memory(ctx).mapped_bytes;
+    seconds(t, r->predicted_seconds, r->predicted_least_seconds);
     asc_text_addf(t,
-                  "Would take about %.3g s: %llu forward and %llu backward passes over %zu prompt tokens,\n"
+                  "%llu forward and %llu backward passes over %zu prompt tokens,\n"
                   "%.4g GFLOP, %.4g GB moved. ",
-                  r->predicted_seconds, (unsigned long long)r->n_forward, (unsigned long long)r->n_backward,
-                  r->n_prompt, r->flops / 1e9, r->predicted_bytes_moved / 1e9);
+                  (unsigned long long)r->n_forward, (unsigned long long)r->n_backward, r->n_prompt,
+                  r->flops / 1e9, r->predicted_bytes_moved / 1e9);
     if (r->tokens_run > 0)
         asc_text_addf(t, "Tokens: %llu of %llu (%.2f times saved). ", (unsigned long long)r->tokens_run,
                       (unsigned long long)r->tokens_plain, (double)r->tokens_plain / (double)r->tokens_run);
@@ -47,13 +56,14 @@ void asc_report_price(asc_ctx *ctx, asc_text *t, const asc_report *rep) {
 
 void asc_net_report_price(asc_text *t, const asc_net_report *rep) {
     const asc_attribution *r = rep->result;
+    seconds(t, r->predicted_seconds, r->predicted_least_seconds);
     asc_text_addf(t,
-                  "Would take about %.3g s: %llu rows forwards, %llu of them backwards too, %.4g GFLOP, "
+                  "%llu rows forwards, %llu of them backwards too, %.4g GFLOP, "
                   "%zu rows a pass,\n"
                   "with a peak of %.1f MB. Only passes of each kind were run, to learn their time and memory "
                   "(--dry-run).\n",
-                  r->predicted_seconds, (unsigned long long)r->n_forward, (unsigned long long)r->n_backward,
-                  r->flops / 1e9, r->rows_per_pass, (double)r->predicted_peak_bytes / 1e6);
+                  (unsigned long long)r->n_forward, (unsigned long long)r->n_backward, r->flops / 1e9,
+                  r->rows_per_pass, (double)r->predicted_peak_bytes / 1e6);
     for (size_t i = 0; i < r->n_notes; i++) {
         asc_text_adds(t, "Note: ");
         asc_text_wrap(t, r->notes[i], 6, 100);

@@ -89,6 +89,7 @@ static bool prompt_numbers(PyObject *d, const asc_result *r) {
            put_num(d, "residual", r->residual) && put_num(d, "error_bound", r->error_bound) &&
            put_num(d, "noise_floor", r->noise_floor) && put_num(d, "seconds", r->seconds) &&
            put_num(d, "flops", r->flops) && put_num(d, "predicted_seconds", r->predicted_seconds) &&
+           put_num(d, "predicted_least_seconds", r->predicted_least_seconds) &&
            put_num(d, "predicted_bytes_moved", r->predicted_bytes_moved) &&
            put_bool(d, "complete", r->complete) && put_bool(d, "converged", r->converged) &&
            put_bool(d, "refinable", r->refinable) && put_bool(d, "stochastic", r->stochastic) &&
@@ -134,10 +135,11 @@ static bool net_facts(PyObject *d, const asc_attribution *r) {
            put_bool(d, "complete", r->complete) && put_bool(d, "stochastic", r->stochastic) &&
            put_bool(d, "converged", r->converged) && put_num(d, "error_bound", r->error_bound) &&
            put_num(d, "seconds", r->seconds) && put_num(d, "flops", r->flops) &&
-           put_num(d, "predicted_seconds", r->predicted_seconds) && put_int(d, "n_examples", r->n_examples) &&
-           put_int(d, "n_outputs", r->n_outputs) && put_int(d, "n_forward", r->n_forward) &&
-           put_int(d, "n_backward", r->n_backward) && put_int(d, "rows_per_pass", r->rows_per_pass) &&
-           put_int(d, "peak_bytes", r->peak_bytes) &&
+           put_num(d, "predicted_seconds", r->predicted_seconds) &&
+           put_num(d, "predicted_least_seconds", r->predicted_least_seconds) &&
+           put_int(d, "n_examples", r->n_examples) && put_int(d, "n_outputs", r->n_outputs) &&
+           put_int(d, "n_forward", r->n_forward) && put_int(d, "n_backward", r->n_backward) &&
+           put_int(d, "rows_per_pass", r->rows_per_pass) && put_int(d, "peak_bytes", r->peak_bytes) &&
            put_int(d, "predicted_peak_bytes", r->predicted_peak_bytes) &&
            put(d, "warnings", text_list(r->notes, r->n_notes));
 }
