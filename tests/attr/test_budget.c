@@ -220,6 +220,71 @@ static void answers_are_priced(void **state) {
     }
 }
 
+/* A dry run: its memory, how many prompts it counts, and the least and the most seconds that it says. */
+static void price_of(asc_request *q, size_t *peak, uint64_t *n_forward, double seconds[2]) {
+    static const int32_t target[] = {193};
+    int32_t ids[40];
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    asc_model *m = NULL;
+    asc_result *r = NULL;
+    for (int i = 0; i < 40; i++) ids[i] = 20 + i * 7 % 200;
+    assert_ok(ctx, asc_model_open(ctx, test_data(ZOO "llama-q4_1/model.gguf"), NULL, &m));
+    q->struct_size = sizeof *q;
+    q->prompt_ids = ids;
+    q->n_prompt_ids = 40;
+    q->target_ids = target;
+    q->n_target_ids = 1;
+    q->features = ASC_FEATURES_TOKEN;
+    q->dry_run = true;
+    assert_ok(ctx, asc_explain(m, q, &r));
+    *peak = asc_memory(ctx).peak_total;
+    *n_forward = r->n_forward;
+    seconds[0] = r->predicted_least_seconds;
+    seconds[1] = r->predicted_seconds;
+    asc_result_destroy(ctx, r);
+    asc_model_close(m);
+    test_ctx_end(ctx);
+}
+
+/* Sets beyond those that run together are counted, not written down. */
+static void prices_take_little_memory(void **state) {
+    (void)state;
+    static const char *const methods[] = {"shapley-value-sampling", "kernel-shap", "lime"};
+    for (int k = 0; k < 3; k++) {
+        const size_t samples = k == 0 ? 2000 : 80000; /* both more than a lot */
+        asc_request few = {.method = methods[k], .samples = samples},
+                    many = {.method = methods[k], .samples = 8 * samples};
+        size_t peaks[2];
+        uint64_t n[2];
+        double seconds[2][2];
+        price_of(&few, &peaks[0], &n[0], seconds[0]);
+        price_of(&many, &peaks[1], &n[1], seconds[1]);
+        if (peaks[1] > peaks[0] + (peaks[0] >> 3) + ((size_t)6 << 20))
+            fail_msg("%s: %zu bytes for a price, %zu for one of 8 times the samples", methods[k], peaks[0],
+                     peaks[1]);
+        assert_true((double)n[1] > 6.0 * (double)n[0] && (double)n[1] < 10.0 * (double)n[0]);
+        assert_true(seconds[1][1] > 3.0 * seconds[0][1]);
+        assert_true(seconds[1][0] == seconds[1][1]); /* no tolerance: nothing is open */
+    }
+}
+
+/* What ends by itself has a range: from its first look to its limit. */
+static void prices_are_ranges(void **state) {
+    (void)state;
+    asc_request adaptive = {.method = "integrated-gradients", .rule = "adaptive"},
+                fixed = {.method = "integrated-gradients", .rule = "gauss-legendre", .steps = 16},
+                until = {.method = "shapley-value-sampling", .samples = 500, .tolerance = 0.01};
+    size_t peak;
+    uint64_t n;
+    double seconds[2];
+    price_of(&adaptive, &peak, &n, seconds); /* 33 points to 2,000 */
+    assert_true(seconds[0] > 0.0 && seconds[0] < 0.5 * seconds[1]);
+    price_of(&until, &peak, &n, seconds);
+    assert_true(seconds[0] > 0.0 && seconds[0] < 0.9 * seconds[1]);
+    price_of(&fixed, &peak, &n, seconds);
+    assert_true(seconds[0] == seconds[1]);
+}
+
 static void on_net(size_t memory, size_t *least_mb) {
     asc_ctx *ctx = test_ctx("cpu", NULL);
     asc_builtin *b = NULL;
@@ -259,6 +324,8 @@ int main(void) {
                                        cmocka_unit_test(passes_without_answers_run_once),
                                        cmocka_unit_test(the_least_holds),
                                        cmocka_unit_test(answers_are_priced),
+                                       cmocka_unit_test(prices_take_little_memory),
+                                       cmocka_unit_test(prices_are_ranges),
                                        cmocka_unit_test(nets_are_refused_too)};
     return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
 }
