@@ -138,6 +138,7 @@ static asc_status alloc(lime_job *j, size_t n) {
     size_t m = j->g->m;
     asc_status st = asc_sets_init(j->g, n, &j->s);
     if (st != ASC_OK) return st;
+    n = j->s.n;
     j->x = asc_calloc(ctx, ASC_MEM_GENERAL, n * m + 2 * n, sizeof *j->x);
     j->xx = asc_calloc(ctx, ASC_MEM_GENERAL, 4 * m + 1, sizeof *j->xx);
     if (j->x == NULL || j->xx == NULL) return ASC_RESOURCE_EXHAUSTED;

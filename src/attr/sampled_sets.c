@@ -46,11 +46,13 @@ asc_status asc_sets_run(asc_sets *s, size_t first_block) {
     bool stops = g->tolerance > 0.0 && !s->exact;
     if (g->dry && g->job != NULL && s->n > 0) {
         const double all = (double)s->all;
+        /* of a set: the set, its numbers, and its row of the fit with two weights */
+        const size_t each = s->m + (s->n_out + s->m + 2) * sizeof(double);
         g->drawn = s->all;
         g->converged = true;
         return asc_game_price(g, s->present, s->n, all,
                               stops && first_block < s->all ? (double)first_block : all,
-                              (s->all - s->n) * (s->m + s->n_out * sizeof(double)));
+                              (s->all - s->n) * each);
     }
     size_t to = stops && !g->dry && first_block < s->n ? first_block : s->n;
     for (s->from = 0;;) {
