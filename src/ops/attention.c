@@ -13,6 +13,14 @@ const asc_attr_def asc_attn_attr_defs[ASC_ATTN_N_ATTRS] = {
     {"cap", ASC_ATTR_FLOAT, ASC_ATTN_CAP},
 };
 
+asc_sample asc_attn_sample(const asc_attn_case *c) {
+    return (asc_sample){.attrs = {.i = {c->causal, c->window}, .f = {c->scale, c->cap}},
+                        .n_in = 3,
+                        .in_shape = {c->q, c->kv, c->kv},
+                        .lo = {-1, -1, -1},
+                        .hi = {1, 1, 1}};
+}
+
 asc_status asc_attn_infer(asc_ctx *ctx, const asc_call *c) {
     for (int k = 0; k < 3; k++) {
         asc_status st = asc_infer_need_f32(ctx, c, k);

@@ -4,7 +4,7 @@
 #ifndef ASC_ATTENTION_H
 #define ASC_ATTENTION_H
 
-#include "op.h"
+#include "descriptor.h"
 
 enum { ASC_ATTN_CAUSAL, ASC_ATTN_WINDOW }; /* i slots */
 enum { ASC_ATTN_SCALE, ASC_ATTN_CAP };     /* f slots */
@@ -20,6 +20,14 @@ static inline void asc_attn_visible(const asc_attrs *attrs, int64_t t, int64_t n
     *first = window > 0 && pos >= window ? pos - window + 1 : 0;
 }
 
+/* A sample of q, k and v. */
+typedef struct asc_attn_case {
+    asc_shape q, kv;
+    bool causal;
+    int64_t window;
+    double scale, cap;
+} asc_attn_case;
+asc_sample asc_attn_sample(const asc_attn_case *c);
 /* Checks q, k, v (inputs 0 to 2) and the attributes. */
 asc_status asc_attn_infer(asc_ctx *ctx, const asc_call *c);
 /* Pairs (query, visible key) over all batches and query heads: what the work is proportional to. */

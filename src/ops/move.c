@@ -96,13 +96,23 @@ bool asc_sample_along(int i, asc_sample *out, int64_t *axis) {
     };
     if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
     *axis = cases[i].axis;
-    *out = (asc_sample){.n_in = 2,
-                        .in_dtype = {ASC_DTYPE_F32, ASC_DTYPE_I32},
-                        .in_shape = {cases[i].from, cases[i].index},
-                        .lo = {-2},
-                        .hi = {2, (double)cases[i].from.dims[cases[i].axis]},
-                        .no_grad = {false, true}};
+    *out = asc_sample_indexed(cases[i].from, cases[i].index, (double)cases[i].from.dims[cases[i].axis]);
     return true;
+}
+
+bool asc_sample_moved(int i, const asc_case *cases, int n_cases, asc_sample *out) {
+    if (!asc_sample_case(i, cases, n_cases, out)) return false;
+    if (i == n_cases - 1) asc_sample_integers(out);
+    return true;
+}
+
+asc_sample asc_sample_indexed(asc_shape values, asc_shape index, double n) {
+    return (asc_sample){.n_in = 2,
+                        .in_dtype = {ASC_DTYPE_F32, ASC_DTYPE_I32},
+                        .in_shape = {values, index},
+                        .lo = {-2},
+                        .hi = {2, n},
+                        .no_grad = {false, true}};
 }
 
 void asc_sample_integers(asc_sample *out) {

@@ -29,6 +29,10 @@ asc_status asc_infer_need_axis(asc_ctx *ctx, const asc_call *c, int k, int64_t a
 bool asc_along_fits(const asc_shape *from, const asc_shape *index, int64_t axis);
 /* Sample cases of take_along and put_along: input 0 is what is chosen from, input 1 the indices. */
 bool asc_sample_along(int i, asc_sample *out, int64_t *axis);
+/* As asc_sample_case, the last case of i32 values. */
+bool asc_sample_moved(int i, const asc_case *cases, int n_cases, asc_sample *out);
+/* A sample of f32 values in [-2, 2) and i32 indices in [0, n). */
+asc_sample asc_sample_indexed(asc_shape values, asc_shape index, double n);
 /* Turns a sample case into one of i32 values. */
 void asc_sample_integers(asc_sample *out);
 /* Bytes of n elements of a type, for costs; stored blocks count by their share. */

@@ -32,3 +32,53 @@ asc_tensor *asc_norm_second(asc_ctx *ctx, asc_tensor *c, asc_tensor *r, asc_tens
     sum = asc_sub(ctx, sum, asc_mul(ctx, u, hn));
     return asc_mul(ctx, asc_square(ctx, r), sum);
 }
+
+bool asc_norm_sample(int i, asc_sample *out) {
+    static const asc_shape shapes[] = {{2, {3, 7}}, {1, {5}}, {3, {2, 1, 4}}, {2, {2, 1}}};
+    static const double eps[] = {1e-5, 1e-6, 0.1, 1e-2};
+    if (i < 0 || i >= ASC_N_CASES(shapes)) return false;
+    const asc_shape w = {1, {shapes[i].dims[shapes[i].rank - 1]}};
+    *out = (asc_sample){.attrs = {.f = {eps[i]}},
+                        .n_in = 2,
+                        .in_shape = {shapes[i], w},
+                        .lo = {-2, 0.5},
+                        .hi = {2, 1.5},
+                        .min_gap = 1e-2};
+    return true;
+}
+
+asc_status asc_norm_grad_infer(asc_ctx *ctx, asc_call *c) {
+    asc_status st = asc_infer_rows(ctx, c);
+    if (st == ASC_OK) st = asc_infer_per_column(ctx, c, 1, "the weight");
+    return st != ASC_OK ? st : asc_infer_like_rows(ctx, c, 2, "g");
+}
+
+bool asc_norm_grad_sample(int i, asc_sample *out) {
+    if (!asc_norm_sample(i, out)) return false;
+    out->in_shape[out->n_in] = out->in_shape[0];
+    out->lo[out->n_in] = -1;
+    out->hi[out->n_in++] = 1;
+    return true;
+}
+
+/* u = g w: what z is linear in has the cotangent z(a, 1, h), of which g and w take their shares. */
+void asc_norm_grad_vjp(asc_vjp_args *a, const asc_norm_grad_ops *ops) {
+    asc_ctx *ctx = a->ctx;
+    asc_tensor *x = a->in[0], *w = a->in[1], *g = a->in[2], *h = a->g;
+    const double eps = a->attrs->f[0];
+    if (a->need[0]) a->gin[0] = ops->second(ctx, x, w, g, h, eps);
+    if (!a->need[1] && !a->need[2]) return;
+    asc_tensor *du = ops->z(ctx, x, asc_norm_fill(ctx, x, 1), h, eps);
+    if (a->need[1]) a->gin[1] = asc_column_sum(ctx, asc_mul(ctx, g, du));
+    if (a->need[2]) a->gin[2] = asc_mul(ctx, du, w);
+}
+
+asc_tensor *asc_norm_grad_jvp(asc_jvp_args *a, const asc_norm_grad_ops *ops) {
+    asc_ctx *ctx = a->ctx;
+    asc_tensor *x = a->in[0], *w = a->in[1], *g = a->in[2], *t = NULL;
+    const double eps = a->attrs->f[0];
+    if (a->tin[0] != NULL) t = ops->second(ctx, x, w, g, a->tin[0], eps);
+    if (a->tin[1] != NULL) t = asc_add_or(ctx, t, ops->z(ctx, x, a->tin[1], g, eps));
+    if (a->tin[2] != NULL) t = asc_add_or(ctx, t, ops->z(ctx, x, w, a->tin[2], eps));
+    return t;
+}

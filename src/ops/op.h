@@ -50,7 +50,7 @@ typedef struct asc_vjp_args {
     bool moving[ASC_MAX_IN]; /* depends on what is differentiated; without need: integers, stored weights */
     asc_tensor *const *ends; /* [n_ends] what is differentiated: the pass goes no further */
     size_t n_ends;
-    asc_tensor *y0;          /* paired passes: y of the partner graph; NULL = not paired */
+    asc_tensor *y0;              /* paired passes: y of the partner graph; NULL = not paired */
     asc_tensor *in0[ASC_MAX_IN]; /* the partner's inputs; an input that is not moving is its own partner */
     asc_status st;               /* set by a rule that fails, with the error recorded in ctx */
 } asc_vjp_args;

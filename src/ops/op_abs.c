@@ -18,12 +18,8 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 }
 
 const asc_op asc_op_abs = {
-    ASC_UNARY_FIELDS(ABS, abs),
-    .vjp = vjp,
-    .jvp = jvp,
-    .decompose = decompose,
-    .cost = asc_cost_pointwise,
-    .flags = ASC_OP_INPLACE,
-    .doc = "Absolute value; the gradient at 0 is 0.",
+    ASC_UNARY_FIELDS(ABS, abs), ASC_OP_RULES,
+    .decompose = decompose,     .cost = asc_cost_pointwise,
+    .flags = ASC_OP_INPLACE,    .doc = "Absolute value; the gradient at 0 is 0.",
     .formula = "y = |a|",
 };

@@ -21,8 +21,7 @@ static void cost(const asc_call *c, asc_cost *out) {
 
 const asc_op asc_op_acos = {
     ASC_UNARY_FIELDS(ACOS, acos),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .cost = cost,
     .flags = ASC_OP_INPLACE,
     .doc = "Arccosine in radians; NaN outside [-1, 1].",

@@ -13,14 +13,11 @@ static void vjp(asc_vjp_args *a) {
 }
 
 static asc_tensor *jvp(asc_jvp_args *a) {
-    return asc_tangent_like(a->ctx, asc_tangent_sum(a->ctx, a->tin[0], a->tin[1]), a->y);
+    return asc_tangent_like(a->ctx, asc_add_or(a->ctx, a->tin[0], a->tin[1]), a->y);
 }
 
 const asc_op asc_op_add = {
-    ASC_BINARY_FIELDS(ADD, add),
-    .vjp = vjp,
-    .jvp = jvp,
-    .flags = ASC_OP_INPLACE,
-    .doc = "Sum of two arrays, with broadcasting.",
+    ASC_BINARY_FIELDS(ADD, add), ASC_OP_RULES,
+    .flags = ASC_OP_INPLACE,     .doc = "Sum of two arrays, with broadcasting.",
     .formula = "y = a + b",
 };

@@ -26,38 +26,19 @@ static void ref(const asc_ref_args *a) {
 }
 
 static bool sample(int i, asc_sample *out) {
-    static const struct {
-        asc_shape shape;
-        int64_t axis, last;
-    } cases[] = {
-        {{.rank = 1, .dims = {7}}, 0, 0},       {{.rank = 2, .dims = {3, 1}}, 1, 0},
-        {{.rank = 3, .dims = {2, 3, 5}}, 1, 1}, {{.rank = 2, .dims = {2, 67}}, 1, 0},
-        {{.rank = 2, .dims = {67, 3}}, 0, 1},
+    static const asc_case cases[] = {
+        {{.rank = 1, .dims = {7}}, {.i = {0, 0}}},       {{.rank = 2, .dims = {3, 1}}, {.i = {1, 0}}},
+        {{.rank = 3, .dims = {2, 3, 5}}, {.i = {1, 1}}}, {{.rank = 2, .dims = {2, 67}}, {.i = {1, 0}}},
+        {{.rank = 2, .dims = {67, 3}}, {.i = {0, 1}}},
     };
-    if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
-    *out = (asc_sample){.n_in = 1,
-                        .in_dtype = {ASC_DTYPE_F32},
-                        .in_shape = {cases[i].shape},
-                        .lo = {-2},
-                        .hi = {2},
-                        .min_gap = 1e-3};
-    out->attrs.i[0] = cases[i].axis;
-    out->attrs.i[1] = cases[i].last;
-    return true;
+    return asc_sample_apart(i, cases, ASC_N_CASES(cases), out);
 }
 
 const asc_op asc_op_arg_max = {
-    .name = "arg_max",
-    .opcode = ASC_OPCODE_ARG_MAX,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .infer = asc_infer_place,
-    .ref = ref,
+    ASC_OP_FIELDS_OF(ARG_MAX, arg_max, 1, 1, asc_infer_place, sample),
+    ASC_OP_ATTRS,
     .fuse = ASC_FUSE_REDUCE,
     .cost = asc_cost_reduce,
-    .sample = sample,
     .flags = ASC_OP_NO_GRAD,
     .doc = "Position of the largest value along an axis, as i32; the first of equals, or the last; NaN wins.",
     .formula = "y = argmax along axis of a",

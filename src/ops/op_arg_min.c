@@ -24,20 +24,13 @@ static void ref(const asc_ref_args *a) {
     asc_ref_axis(a, (int)a->attrs->i[0], false, a->attrs->i[1] != 0 ? last_place : first_place);
 }
 
-static bool sample(int i, asc_sample *out) { return asc_sample_axis(i, true, out); }
+static bool sample(int i, asc_sample *out) { return asc_sample_axis(i, out); }
 
 const asc_op asc_op_arg_min = {
-    .name = "arg_min",
-    .opcode = ASC_OPCODE_ARG_MIN,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .infer = asc_infer_place,
-    .ref = ref,
+    ASC_OP_FIELDS_OF(ARG_MIN, arg_min, 1, 1, asc_infer_place, sample),
+    ASC_OP_ATTRS,
     .fuse = ASC_FUSE_REDUCE,
     .cost = asc_cost_reduce,
-    .sample = sample,
     .flags = ASC_OP_NO_GRAD,
     .doc =
         "Position of the smallest value along an axis, as i32; the first of equals, or the last; NaN wins.",

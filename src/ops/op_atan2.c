@@ -24,15 +24,12 @@ static asc_tensor *jvp(asc_jvp_args *v) {
     asc_ctx *ctx = v->ctx;
     asc_tensor *a = v->in[0], *b = v->in[1], *t = NULL;
     if (v->tin[0] != NULL) t = asc_mul(ctx, v->tin[0], b);
-    if (v->tin[1] != NULL) t = asc_tangent_sum(ctx, t, asc_neg(ctx, asc_mul(ctx, v->tin[1], a)));
+    if (v->tin[1] != NULL) t = asc_add_or(ctx, t, asc_neg(ctx, asc_mul(ctx, v->tin[1], a)));
     return t == NULL ? NULL : over_square(ctx, t, a, b);
 }
 
 const asc_op asc_op_atan2 = {
-    ASC_BINARY_FIELDS(ATAN2, atan2),
-    .vjp = vjp,
-    .jvp = jvp,
-    .flags = ASC_OP_INPLACE,
-    .doc = "Angle of the point (b, a) in radians, with broadcasting.",
+    ASC_BINARY_FIELDS(ATAN2, atan2),  ASC_OP_RULES,
+    .flags = ASC_OP_INPLACE,          .doc = "Angle of the point (b, a) in radians, with broadcasting.",
     .formula = "y = angle of (b, a)",
 };

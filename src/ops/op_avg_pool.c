@@ -58,19 +58,12 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_avg_pool = {
-    .name = "avg_pool",
-    .opcode = ASC_OPCODE_AVG_POOL,
-    .min_in = 1,
-    .max_in = 1,
+    ASC_OP_FIELDS(AVG_POOL, avg_pool, 1, 1),
     .attrs = asc_pool_attr_defs,
     .n_attrs = ASC_AVG_POOL_N_ATTRS,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = asc_cost_pool,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Mean under each window, of the elements alone or of the padding's zeros too.",
     .formula = "y[b,c,o] = mean_t x[b,c,o stride + t dilation - before]",

@@ -91,19 +91,12 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_avg_pool_grad = {
-    .name = "avg_pool_grad",
-    .opcode = ASC_OPCODE_AVG_POOL_GRAD,
-    .min_in = 1,
-    .max_in = 1,
+    ASC_OP_FIELDS(AVG_POOL_GRAD, avg_pool_grad, 1, 1),
     .attrs = asc_pool_attr_defs,
     .n_attrs = ASC_AVG_POOL_GRAD_N_ATTRS,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = asc_cost_pool,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Gradient of avg_pool: each value spread over the elements under its window.",
     .formula = "y[b,c,i] = sum_{o whose window holds i} g[b,c,o] / n(o)",

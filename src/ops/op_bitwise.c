@@ -45,17 +45,10 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_bitwise = {
-    .name = "bitwise",
-    .opcode = ASC_OPCODE_BITWISE,
-    .min_in = 2,
-    .max_in = 2,
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .infer = infer,
-    .ref = ref,
+    ASC_OP_FIELDS(BITWISE, bitwise, 2, 2),
+    ASC_OP_ATTRS,
     .fuse = ASC_FUSE_NONE,
     .cost = asc_cost_pointwise,
-    .sample = sample,
     .flags = ASC_OP_NO_GRAD,
     .doc = "And, or, xor, left and right shift of whole numbers held in floats, with broadcasting.",
     .formula = "y = a & b, a | b, a ^ b, a << b, a >> b",

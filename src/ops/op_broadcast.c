@@ -36,36 +36,24 @@ static asc_tensor *jvp(asc_jvp_args *a) {
 }
 
 static bool sample(int i, asc_sample *out) {
-    static const asc_shape cases[][2] = {
-        {{.rank = 0}, {.rank = 2, .dims = {3, 5}}},
-        {{.rank = 1, .dims = {7}}, {.rank = 2, .dims = {3, 7}}},
-        {{.rank = 2, .dims = {3, 1}}, {.rank = 3, .dims = {2, 3, 5}}},
-        {{.rank = 3, .dims = {2, 1, 3}}, {.rank = 3, .dims = {2, 4, 3}}},
-        {{.rank = 1, .dims = {1}}, {.rank = 1, .dims = {1}}},
-        {{.rank = 2, .dims = {1, 7}}, {.rank = 2, .dims = {3, 7}}},
+    static const asc_case cases[] = {
+        /* the new shape as a list: its rank, then its dimensions */
+        {{.rank = 0}, {.i = {2, 3, 5}}},
+        {{.rank = 1, .dims = {7}}, {.i = {2, 3, 7}}},
+        {{.rank = 2, .dims = {3, 1}}, {.i = {3, 2, 3, 5}}},
+        {{.rank = 3, .dims = {2, 1, 3}}, {.i = {3, 2, 4, 3}}},
+        {{.rank = 1, .dims = {1}}, {.i = {1, 1}}},
+        {{.rank = 2, .dims = {1, 7}}, {.i = {2, 3, 7}}},
     };
-    if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
-    *out = (asc_sample){
-        .n_in = 1, .in_dtype = {ASC_DTYPE_F32}, .in_shape = {cases[i][0]}, .lo = {-2}, .hi = {2}};
-    out->attrs = asc_attrs_of_shape(&cases[i][1]);
-    if (i == (int)(sizeof cases / sizeof cases[0]) - 1) asc_sample_integers(out);
-    return true;
+    return asc_sample_moved(i, cases, ASC_N_CASES(cases), out);
 }
 
 const asc_op asc_op_broadcast = {
-    .name = "broadcast",
-    .opcode = ASC_OPCODE_BROADCAST,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(BROADCAST, broadcast, 1, 1),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_VIEW,
     .cost = asc_cost_move,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Repeated to a larger shape: axes of length 1 stretched, leading axes added.",
     .formula = "y = a, repeated",

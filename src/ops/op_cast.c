@@ -74,19 +74,11 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_cast = {
-    .name = "cast",
-    .opcode = ASC_OPCODE_CAST,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(CAST, cast, 1, 1),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .doc =
         "Another element type: i32 <-> f32, stored weights -> f32; f32 to i32 cuts towards 0, NaN gives 0.",
     .formula = "y = a as dtype",

@@ -21,9 +21,7 @@ ASC_UNARY_PARAM_RULES
 
 static bool sample(int i, asc_sample *out) {
     static const double cases[][1] = {{1}, {0.5}, {1}, {2}, {1}};
-    if (!asc_sample_unary(i, out, -2, 2, 1e-3)) return false;
-    for (int k = 0; k < 1; k++) out->attrs.f[k] = cases[i][k];
-    return true;
+    return asc_sample_unary(i, out, -2, 2, 1e-3) && asc_sample_params(out, cases[i], 1);
 }
 
 static void cost(const asc_call *c, asc_cost *out) {
@@ -33,10 +31,8 @@ static void cost(const asc_call *c, asc_cost *out) {
 
 const asc_op asc_op_celu = {
     ASC_UNARY_FIELDS(CELU, celu),
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .cost = cost,
     .flags = ASC_OP_INPLACE,
     .doc = "Exponential linear unit with a continuous slope.",

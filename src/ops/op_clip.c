@@ -23,9 +23,7 @@ ASC_UNARY_PARAM_RULES
 
 static bool sample(int i, asc_sample *out) {
     static const double cases[][2] = {{-1, 1}, {-0.5, 1.5}, {-HUGE_VAL, 0.75}, {-1.25, HUGE_VAL}, {-1, 0.5}};
-    if (!asc_sample_unary(i, out, -2, 2, 1e-3)) return false;
-    for (int k = 0; k < 2; k++) out->attrs.f[k] = cases[i][k];
-    return true;
+    return asc_sample_unary(i, out, -2, 2, 1e-3) && asc_sample_params(out, cases[i], 2);
 }
 
 static void cost(const asc_call *c, asc_cost *out) {
@@ -35,10 +33,8 @@ static void cost(const asc_call *c, asc_cost *out) {
 
 const asc_op asc_op_clip = {
     ASC_UNARY_FIELDS(CLIP, clip),
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .cost = cost,
     .flags = ASC_OP_INPLACE,
     .doc = "Values cut to lo..hi; NaN stays NaN; the gradient at the ends is 0.",

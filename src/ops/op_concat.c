@@ -86,19 +86,11 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_concat = {
-    .name = "concat",
-    .opcode = ASC_OPCODE_CONCAT,
-    .min_in = 1,
-    .max_in = ASC_MAX_IN,
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(CONCAT, concat, 1, ASC_MAX_IN),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = asc_cost_move,
-    .sample = sample,
     .doc = "Arrays one after another along an axis.",
     .formula = "y = (a, b, ..) along axis",
 };

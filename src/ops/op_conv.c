@@ -102,18 +102,7 @@ static inline __attribute__((always_inline)) void row_steps(const row *r) {
             for (int64_t t1 = 0; t1 < r->g->kernel[1]; t1++) kernel_row(r, c, t0, t1);
 }
 
-typedef void (*row_fn)(const row *r);
-static void row_baseline(const row *r) { row_steps(r); }
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void row_avx2(const row *r) { row_steps(r); }
-__attribute__((target("avx512f"))) static void row_avx512(const row *r) { row_steps(r); }
-static row_fn best_row(void) {
-    const asc_isa isa = asc_cpu_vector_isa();
-    return isa == ASC_ISA_AVX512 ? row_avx512 : isa == ASC_ISA_AVX2 ? row_avx2 : row_baseline;
-}
-#else
-static row_fn best_row(void) { return row_baseline; }
-#endif
+ASC_ROW_BY_ISA
 
 /* Output channels [m, m + n_m) of one group and example. */
 static void planes(const asc_ref_args *a, const asc_geometry *g, const asc_planes *x, const asc_planes *w,
@@ -173,21 +162,12 @@ static asc_tensor *jvp(asc_jvp_args *a) {
     const int64_t groups = a->attrs->i[ASC_WIN_GROUPS];
     asc_tensor *tb = a->n_in > 2 ? a->tin[2] : NULL, *t = NULL;
     if (a->tin[0] != NULL) t = asc_conv(a->ctx, a->tin[0], a->in[1], NULL, &win, groups);
-    if (a->tin[1] != NULL) {
-        asc_tensor *by_w = asc_conv(a->ctx, a->in[0], a->tin[1], NULL, &win, groups);
-        t = t == NULL ? by_w : asc_add(a->ctx, t, by_w);
-    }
+    if (a->tin[1] != NULL)
+        t = asc_add_or(a->ctx, t, asc_conv(a->ctx, a->in[0], a->tin[1], NULL, &win, groups));
     if (tb == NULL) return t;
     asc_shape s = {.rank = a->y->shape.rank - 1, .dims = {a->y->shape.dims[1], 1, 1, 1}};
     tb = asc_reshape(a->ctx, tb, s);
     return t == NULL ? asc_broadcast(a->ctx, tb, a->y->shape) : asc_add(a->ctx, t, tb);
-}
-
-static void cost(const asc_call *c, asc_cost *out) {
-    asc_conv_sizes s;
-    asc_conv_sizes_of(c, &s);
-    asc_cost_move(c, out);
-    out->flops = asc_conv_flops(&s);
 }
 
 static bool sample(int i, asc_sample *out) {
@@ -209,19 +189,11 @@ static const asc_attr_def attr_defs[] = {{"stride", ASC_ATTR_AXES, ASC_WIN_STRID
                                          {"groups", ASC_ATTR_INT, ASC_WIN_GROUPS}};
 
 const asc_op asc_op_conv = {
-    .name = "conv",
-    .opcode = ASC_OPCODE_CONV,
-    .min_in = 2,
-    .max_in = 3,
-    .attrs = attr_defs,
-    .n_attrs = 5,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(CONV, conv, 2, 3),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_GEMM,
-    .cost = cost,
-    .sample = sample,
+    .cost = asc_cost_conv,
     .doc = "Convolution over 1 to 3 spatial axes with stride, dilation, padding, groups and optional bias.",
     .formula = "y[b,m,o] = bias[m] + sum_{c,t} x[b,c,o stride + t dilation - before] w[m,c,t]",
 };

@@ -113,18 +113,7 @@ static inline __attribute__((always_inline)) void row_steps(const row *r) {
             for (int64_t t1 = 0; t1 < r->geo->kernel[1]; t1++) kernel_row(r, m, t0, t1);
 }
 
-typedef void (*row_fn)(const row *r);
-static void row_baseline(const row *r) { row_steps(r); }
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void row_avx2(const row *r) { row_steps(r); }
-__attribute__((target("avx512f"))) static void row_avx512(const row *r) { row_steps(r); }
-static row_fn best_row(void) {
-    const asc_isa isa = asc_cpu_vector_isa();
-    return isa == ASC_ISA_AVX512 ? row_avx512 : isa == ASC_ISA_AVX2 ? row_avx2 : row_baseline;
-}
-#else
-static row_fn best_row(void) { return row_baseline; }
-#endif
+ASC_ROW_BY_ISA
 
 /* Channels [c, c + r->n_c) of one example of y. */
 static void planes(row *r, const asc_planes *y, double *y0, row_fn fn) {
@@ -181,14 +170,7 @@ static asc_tensor *jvp(asc_jvp_args *a) {
     if (a->tin[0] != NULL) t = asc_conv_grad_input(a->ctx, a->tin[0], a->in[1], &win, groups, size);
     if (a->tin[1] == NULL) return t;
     asc_tensor *by_w = asc_conv_grad_input(a->ctx, a->in[0], a->tin[1], &win, groups, size);
-    return t == NULL ? by_w : asc_add(a->ctx, t, by_w);
-}
-
-static void cost(const asc_call *c, asc_cost *out) {
-    asc_conv_sizes s;
-    asc_conv_sizes_of(c, &s);
-    asc_cost_move(c, out);
-    out->flops = asc_conv_flops(&s);
+    return asc_add_or(a->ctx, t, by_w);
 }
 
 static bool sample(int i, asc_sample *out) {
@@ -205,19 +187,11 @@ static const asc_attr_def attr_defs[] = {
     {"size", ASC_ATTR_AXES, ASC_WIN_SIZE},     {"groups", ASC_ATTR_INT, ASC_WIN_GROUPS}};
 
 const asc_op asc_op_conv_grad_input = {
-    .name = "conv_grad_input",
-    .opcode = ASC_OPCODE_CONV_GRAD_INPUT,
-    .min_in = 2,
-    .max_in = 2,
-    .attrs = attr_defs,
-    .n_attrs = 6,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(CONV_GRAD_INPUT, conv_grad_input, 2, 2),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
-    .cost = cost,
-    .sample = sample,
+    .cost = asc_cost_conv,
     .flags = ASC_OP_LINEAR_0 | ASC_OP_LINEAR_1,
     .doc = "Gradient of conv for its input: the transposed convolution.",
     .formula = "y[b,c,i] = sum_{m,t,o: o stride + t dilation - before = i} g[b,m,o] w[m,c,t]",

@@ -104,14 +104,7 @@ static asc_tensor *jvp(asc_jvp_args *a) {
     if (a->tin[0] != NULL) t = asc_conv_grad_weight(a->ctx, a->tin[0], a->in[1], &win, groups);
     if (a->tin[1] == NULL) return t;
     asc_tensor *by_g = asc_conv_grad_weight(a->ctx, a->in[0], a->tin[1], &win, groups);
-    return t == NULL ? by_g : asc_add(a->ctx, t, by_g);
-}
-
-static void cost(const asc_call *c, asc_cost *out) {
-    asc_conv_sizes s;
-    asc_conv_sizes_of(c, &s);
-    asc_cost_move(c, out);
-    out->flops = asc_conv_flops(&s);
+    return asc_add_or(a->ctx, t, by_g);
 }
 
 static bool sample(int i, asc_sample *out) {
@@ -128,19 +121,11 @@ static const asc_attr_def attr_defs[] = {
     {"after", ASC_ATTR_AXES, ASC_WIN_AFTER},       {"groups", ASC_ATTR_INT, ASC_WIN_GROUPS}};
 
 const asc_op asc_op_conv_grad_weight = {
-    .name = "conv_grad_weight",
-    .opcode = ASC_OPCODE_CONV_GRAD_WEIGHT,
-    .min_in = 2,
-    .max_in = 2,
-    .attrs = attr_defs,
-    .n_attrs = 6,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(CONV_GRAD_WEIGHT, conv_grad_weight, 2, 2),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
-    .cost = cost,
-    .sample = sample,
+    .cost = asc_cost_conv,
     .flags = ASC_OP_LINEAR_0 | ASC_OP_LINEAR_1,
     .doc = "Gradient of conv for its weight.",
     .formula = "y[m,c,t] = sum_{b,o} x[b,c,o stride + t dilation - before] g[b,m,o]",

@@ -58,37 +58,20 @@ static asc_tensor *jvp(asc_jvp_args *a) {
 }
 
 static bool sample(int i, asc_sample *out) {
-    static const struct {
-        asc_shape shape;
-        int64_t axis, exclusive, reverse;
-    } cases[] = {
-        {{.rank = 1, .dims = {7}}, 0, 0, 0},     {{.rank = 1, .dims = {1}}, 0, 1, 0},
-        {{.rank = 2, .dims = {3, 5}}, 1, 0, 1},  {{.rank = 3, .dims = {2, 3, 5}}, 1, 1, 1},
-        {{.rank = 2, .dims = {67, 2}}, 0, 1, 0}, {{.rank = 2, .dims = {0, 2}}, 0, 0, 1},
+    static const asc_case cases[] = {
+        {{.rank = 1, .dims = {7}}, {.i = {0, 0, 0}}},     {{.rank = 1, .dims = {1}}, {.i = {0, 1, 0}}},
+        {{.rank = 2, .dims = {3, 5}}, {.i = {1, 0, 1}}},  {{.rank = 3, .dims = {2, 3, 5}}, {.i = {1, 1, 1}}},
+        {{.rank = 2, .dims = {67, 2}}, {.i = {0, 1, 0}}}, {{.rank = 2, .dims = {0, 2}}, {.i = {0, 0, 1}}},
     };
-    if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
-    *out = (asc_sample){
-        .n_in = 1, .in_dtype = {ASC_DTYPE_F32}, .in_shape = {cases[i].shape}, .lo = {-2}, .hi = {2}};
-    out->attrs.i[0] = cases[i].axis;
-    out->attrs.i[1] = cases[i].exclusive;
-    out->attrs.i[2] = cases[i].reverse;
-    return true;
+    return asc_sample_case(i, cases, ASC_N_CASES(cases), out);
 }
 
 const asc_op asc_op_cumsum = {
-    .name = "cumsum",
-    .opcode = ASC_OPCODE_CUMSUM,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 3,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(CUMSUM, cumsum, 1, 1),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = asc_cost_pointwise,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Running sums along an axis, with or without the element itself, from either end.",
     .formula = "y[i] = sum_(j <= i) a[j]; j < i if exclusive, j >= i or j > i if reverse",

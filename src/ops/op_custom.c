@@ -156,17 +156,10 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_custom = {
-    .name = "custom",
-    .opcode = ASC_OPCODE_CUSTOM,
-    .min_in = 1,
-    .max_in = ASC_MAX_IN,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(CUSTOM, custom, 1, ASC_MAX_IN),
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = asc_cost_pointwise,
-    .sample = sample,
     .doc = "An op of the caller's own (asc_custom_op); in text and samples an example, y = a^2 b.",
     .formula = "y = f(inputs)",
 };

@@ -15,14 +15,13 @@ static void vjp(asc_vjp_args *a) {
 
 static asc_tensor *jvp(asc_jvp_args *a) { /* (ta - y tb) / b */
     asc_tensor *minus = a->tin[1] == NULL ? NULL : asc_neg(a->ctx, asc_mul(a->ctx, a->y, a->tin[1]));
-    asc_tensor *t = asc_tangent_sum(a->ctx, a->tin[0], minus);
+    asc_tensor *t = asc_add_or(a->ctx, a->tin[0], minus);
     return t == NULL ? NULL : asc_div(a->ctx, t, a->in[1]);
 }
 
 const asc_op asc_op_div = {
     ASC_BINARY_FIELDS(DIV, div),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .flags = ASC_OP_INPLACE | ASC_OP_LINEAR_0,
     .doc = "Quotient of two arrays, with broadcasting; division by zero gives inf or NaN.",
     .formula = "y = a / b",

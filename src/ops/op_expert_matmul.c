@@ -89,7 +89,7 @@ static asc_tensor *jvp(asc_jvp_args *a) {
         a->tin[X] == NULL ? NULL : asc_expert_matmul(a->ctx, a->tin[X], a->in[W], a->in[INDEX], tw);
     if (a->tin[W] == NULL) return t;
     asc_tensor *by_w = asc_expert_matmul(a->ctx, a->in[X], a->tin[W], a->in[INDEX], tw);
-    return t == NULL ? by_w : asc_add(a->ctx, t, by_w);
+    return asc_add_or(a->ctx, t, by_w);
 }
 
 /* At most as many matrices are read as there are rows. */
@@ -133,19 +133,11 @@ static bool sample(int i, asc_sample *out) {
 static const asc_attr_def attr_defs[] = {{"tw", ASC_ATTR_BOOL, 0}};
 
 const asc_op asc_op_expert_matmul = {
-    .name = "expert_matmul",
-    .opcode = ASC_OPCODE_EXPERT_MATMUL,
-    .min_in = 3,
-    .max_in = 3,
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(EXPERT_MATMUL, expert_matmul, 3, 3),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0 | ASC_OP_LINEAR_1,
     .doc = "Each row times a matrix of a stack that its i32 index names: the experts of a mixture.",
     .formula = "y[r..,n] = sum_k x[r..,k] W[k,n], W = w[index[r..]] or its transpose",

@@ -19,8 +19,7 @@ static void cost(const asc_call *c, asc_cost *out) {
 
 const asc_op asc_op_expm1 = {
     ASC_UNARY_FIELDS(EXPM1, expm1),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .cost = cost,
     .flags = ASC_OP_INPLACE,
     .doc = "Exponential minus 1, exact near 0.",

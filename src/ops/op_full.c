@@ -32,18 +32,11 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_full = {
-    .name = "full",
-    .opcode = ASC_OPCODE_FULL,
-    .min_in = 0,
-    .max_in = 0,
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .infer = infer,
-    .ref = ref,
+    ASC_OP_FIELDS(FULL, full, 0, 0),
+    ASC_OP_ATTRS,
     .fuse = ASC_FUSE_POINTWISE,
     .expr = ASC_TEXT(EXPR),
     .cost = asc_cost_move,
-    .sample = sample,
     .flags = ASC_OP_NO_GRAD,
     .doc = "One value in every element.",
     .formula = "y = value",

@@ -87,17 +87,10 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_gather = {
-    .name = "gather",
-    .opcode = ASC_OPCODE_GATHER,
-    .min_in = 2,
-    .max_in = 2,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(GATHER, gather, 2, 2),
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Rows of a table by i32 indices; indices outside read the nearest row, so check them before.",
     .formula = "y[n..,d..] = table[index[n..],d..]",

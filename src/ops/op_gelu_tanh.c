@@ -39,8 +39,7 @@ static void cost(const asc_call *c, asc_cost *out) {
 
 const asc_op asc_op_gelu_tanh = {
     ASC_UNARY_FIELDS(GELU_TANH, gelu_tanh),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .decompose = decompose,
     .cost = cost,
     .flags = ASC_OP_INPLACE,

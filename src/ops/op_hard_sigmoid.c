@@ -21,9 +21,7 @@ ASC_UNARY_PARAM_RULES
 
 static bool sample(int i, asc_sample *out) {
     static const double cases[][2] = {{0.2, 0.5}, {1.0 / 6, 0.5}, {0.2, 0.5}, {-0.5, 0.25}, {1.0 / 6, 0.5}};
-    if (!asc_sample_unary(i, out, -5, 5, 1e-3)) return false;
-    for (int k = 0; k < 2; k++) out->attrs.f[k] = cases[i][k];
-    return true;
+    return asc_sample_unary(i, out, -5, 5, 1e-3) && asc_sample_params(out, cases[i], 2);
 }
 
 static void cost(const asc_call *c, asc_cost *out) {
@@ -33,10 +31,8 @@ static void cost(const asc_call *c, asc_cost *out) {
 
 const asc_op asc_op_hard_sigmoid = {
     ASC_UNARY_FIELDS(HARD_SIGMOID, hard_sigmoid),
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .cost = cost,
     .flags = ASC_OP_INPLACE,
     .doc = "A line cut to 0..1; NaN stays NaN.",

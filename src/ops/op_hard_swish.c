@@ -23,8 +23,7 @@ static void cost(const asc_call *c, asc_cost *out) {
 
 const asc_op asc_op_hard_swish = {
     ASC_UNARY_FIELDS(HARD_SWISH, hard_swish),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .cost = cost,
     .flags = ASC_OP_INPLACE,
     .doc = "Piecewise form of silu; 0 at -inf.",

@@ -28,17 +28,10 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_iota = {
-    .name = "iota",
-    .opcode = ASC_OPCODE_IOTA,
-    .min_in = 0,
-    .max_in = 0,
-    .attrs = attr_defs,
-    .n_attrs = 3,
-    .infer = infer,
-    .ref = ref,
+    ASC_OP_FIELDS(IOTA, iota, 0, 0),
+    ASC_OP_ATTRS,
     .fuse = ASC_FUSE_NONE,
     .cost = asc_cost_pointwise,
-    .sample = sample,
     .flags = ASC_OP_NO_GRAD,
     .doc = "Evenly spaced values.",
     .formula = "y[i] = start + i step",

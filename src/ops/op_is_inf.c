@@ -20,8 +20,7 @@ static bool sample(int i, asc_sample *out) {
 
 const asc_op asc_op_is_inf = {
     ASC_UNARY_FIELDS(IS_INF, is_inf),
-    .attrs = attr_defs,
-    .n_attrs = 2,
+    ASC_OP_ATTRS,
     .cost = asc_cost_pointwise,
     .flags = ASC_OP_INPLACE | ASC_OP_NO_GRAD,
     .doc = "1 where a is infinite with a sign that counts, else 0.",

@@ -73,16 +73,10 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 static void cost(const asc_call *c, asc_cost *out) { asc_cost_rows(c, 8, out); }
 
 static bool sample(int i, asc_sample *out) {
-    static const asc_shape shapes[] = {{2, {3, 7}}, {1, {5}}, {3, {2, 1, 4}}, {2, {2, 1}}};
-    static const double eps[] = {1e-5, 1e-6, 0.1, 1e-2};
-    if (i >= (int)(sizeof shapes / sizeof shapes[0])) return false;
-    const asc_shape w = {1, {shapes[i].dims[shapes[i].rank - 1]}};
-    *out = (asc_sample){.attrs = {.f = {eps[i]}},
-                        .n_in = 3,
-                        .in_shape = {shapes[i], w, w},
-                        .lo = {-2, 0.5, -1},
-                        .hi = {2, 1.5, 1},
-                        .min_gap = 1e-2};
+    if (!asc_norm_sample(i, out)) return false;
+    out->in_shape[out->n_in] = out->in_shape[1];
+    out->lo[out->n_in] = -1;
+    out->hi[out->n_in++] = 1;
     return true;
 }
 
@@ -93,20 +87,12 @@ asc_tensor *asc_layer_norm(asc_ctx *ctx, asc_tensor *a, asc_tensor *weight, asc_
 static const asc_attr_def attr_defs[] = {{"eps", ASC_ATTR_FLOAT, 0}};
 
 const asc_op asc_op_layer_norm = {
-    .name = "layer_norm",
-    .opcode = ASC_OPCODE_LAYER_NORM,
-    .min_in = 3,
-    .max_in = 3,
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(LAYER_NORM, layer_norm, 3, 3),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .decompose = decompose,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .doc = "Rows shifted to mean 0 and scaled to variance 1, then weighted and shifted by column.",
     .formula = "y = (a - mean a) w / sqrt(var a + eps) + b",
 };

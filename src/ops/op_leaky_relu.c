@@ -19,17 +19,13 @@ ASC_UNARY_PARAM_RULES
 
 static bool sample(int i, asc_sample *out) {
     static const double cases[][1] = {{0.01}, {0.2}, {0}, {-0.5}, {0.1}};
-    if (!asc_sample_unary(i, out, -2, 2, 1e-3)) return false;
-    for (int k = 0; k < 1; k++) out->attrs.f[k] = cases[i][k];
-    return true;
+    return asc_sample_unary(i, out, -2, 2, 1e-3) && asc_sample_params(out, cases[i], 1);
 }
 
 const asc_op asc_op_leaky_relu = {
     ASC_UNARY_FIELDS(LEAKY_RELU, leaky_relu),
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .cost = asc_cost_pointwise,
     .flags = ASC_OP_INPLACE,
     .doc = "Positive part plus alpha times the negative part; the gradient at 0 is alpha.",

@@ -20,8 +20,7 @@ static void cost(const asc_call *c, asc_cost *out) {
 
 const asc_op asc_op_log1p = {
     ASC_UNARY_FIELDS(LOG1P, log1p),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .cost = cost,
     .flags = ASC_OP_INPLACE,
     .doc = "Natural logarithm of 1 + a, exact near 0; NaN below -1.",

@@ -89,19 +89,8 @@ static void cost(const asc_call *c, asc_cost *out) {
 }
 
 const asc_op asc_op_log_sum_exp = {
-    .name = "log_sum_exp",
-    .opcode = ASC_OPCODE_LOG_SUM_EXP,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .infer = asc_infer_reduce,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
-    .fuse = ASC_FUSE_REDUCE,
+    ASC_REDUCE_FIELDS(LOG_SUM_EXP, log_sum_exp),
     .cost = cost,
-    .sample = asc_sample_reduce,
     .doc = "Logarithm of the sum of exponentials over axes, without overflow; -inf over nothing.",
     .formula = "y = log(sum over axes of e^a)",
 };

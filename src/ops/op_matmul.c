@@ -283,19 +283,11 @@ asc_tensor *asc_matmul(asc_ctx *ctx, asc_tensor *a, asc_tensor *b, bool ta, bool
 static const asc_attr_def attr_defs[] = {{"ta", ASC_ATTR_BOOL, 0}, {"tb", ASC_ATTR_BOOL, 1}};
 
 const asc_op asc_op_matmul = {
-    .name = "matmul",
-    .opcode = ASC_OPCODE_MATMUL,
-    .min_in = 2,
-    .max_in = 2,
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(MATMUL, matmul, 2, 2),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_GEMM,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0 | ASC_OP_LINEAR_1,
     .doc = "Matrix product over the last two axes, either operand optionally transposed.",
     .formula = "y[m,n] = sum_k A[m,k] B[k,n], A = a or a^T, B = b or b^T",

@@ -76,20 +76,12 @@ static bool sample(int i, asc_sample *out) {
 static const asc_attr_def attr_defs[] = {{"ta", ASC_ATTR_BOOL, 0}, {"tb", ASC_ATTR_BOOL, 1}};
 
 const asc_op asc_op_matmul_bias = {
-    .name = "matmul_bias",
-    .opcode = ASC_OPCODE_MATMUL_BIAS,
-    .min_in = 3,
-    .max_in = 3,
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(MATMUL_BIAS, matmul_bias, 3, 3),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .decompose = decompose,
     .fuse = ASC_FUSE_GEMM,
     .cost = cost,
-    .sample = sample,
     .doc = "Matrix product over the last two axes plus a bias for each column: a whole linear layer.",
     .formula = "y[m,n] = sum_k A[m,k] B[k,n] + bias[n]",
 };

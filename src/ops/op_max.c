@@ -36,40 +36,20 @@ static asc_tensor *jvp(asc_jvp_args *a) {
 }
 
 static bool sample(int i, asc_sample *out) {
-    static const struct {
-        asc_shape shape;
-        int64_t axis, keep;
-    } cases[] = {
-        {{.rank = 1, .dims = {7}}, 0, 0},     {{.rank = 1, .dims = {1}}, 0, 1},
-        {{.rank = 2, .dims = {3, 5}}, 1, 1},  {{.rank = 3, .dims = {2, 3, 5}}, 1, 0},
-        {{.rank = 2, .dims = {67, 2}}, 0, 0},
+    static const asc_case cases[] = {
+        {{.rank = 1, .dims = {7}}, {.i = {0, 0}}},     {{.rank = 1, .dims = {1}}, {.i = {0, 1}}},
+        {{.rank = 2, .dims = {3, 5}}, {.i = {1, 1}}},  {{.rank = 3, .dims = {2, 3, 5}}, {.i = {1, 0}}},
+        {{.rank = 2, .dims = {67, 2}}, {.i = {0, 0}}},
     };
-    if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
-    *out = (asc_sample){.n_in = 1,
-                        .in_dtype = {ASC_DTYPE_F32},
-                        .in_shape = {cases[i].shape},
-                        .lo = {-2},
-                        .hi = {2},
-                        .min_gap = 1e-3};
-    out->attrs.i[0] = cases[i].axis;
-    out->attrs.i[1] = cases[i].keep;
-    return true;
+    return asc_sample_apart(i, cases, ASC_N_CASES(cases), out);
 }
 
 const asc_op asc_op_max = {
-    .name = "max",
-    .opcode = ASC_OPCODE_MAX,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(MAX, max, 1, 1),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_REDUCE,
     .cost = asc_cost_reduce,
-    .sample = sample,
     .doc = "Largest value along an axis; NaN wins; the gradient of equals goes to the first.",
     .formula = "y = max along axis of a",
 };

@@ -39,20 +39,13 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 static bool sample(int i, asc_sample *out) { return asc_sample_pool(i, 1e-3, out); }
 
 const asc_op asc_op_max_pool = {
-    .name = "max_pool",
-    .opcode = ASC_OPCODE_MAX_POOL,
-    .min_in = 1,
-    .max_in = 1,
+    ASC_OP_FIELDS(MAX_POOL, max_pool, 1, 1),
     .attrs = asc_pool_attr_defs,
     .n_attrs = ASC_MAX_POOL_N_ATTRS,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .decompose = decompose,
     .fuse = ASC_FUSE_NONE,
     .cost = asc_cost_pool,
-    .sample = sample,
     .doc = "Largest value under each window; padding is -infinity; the gradient of equals goes to the first.",
     .formula = "y[b,c,o] = max_t x[b,c,o stride + t dilation - before]",
 };

@@ -28,17 +28,11 @@ static void ref(const asc_ref_args *a) { asc_ref_pool(a, place); }
 static bool sample(int i, asc_sample *out) { return asc_sample_pool(i, 1e-3, out); }
 
 const asc_op asc_op_max_pool_index = {
-    .name = "max_pool_index",
-    .opcode = ASC_OPCODE_MAX_POOL_INDEX,
-    .min_in = 1,
-    .max_in = 1,
+    ASC_OP_FIELDS(MAX_POOL_INDEX, max_pool_index, 1, 1),
     .attrs = asc_pool_attr_defs,
     .n_attrs = ASC_MAX_POOL_N_ATTRS,
-    .infer = infer,
-    .ref = ref,
     .fuse = ASC_FUSE_NONE,
     .cost = asc_cost_pool,
-    .sample = sample,
     .flags = ASC_OP_NO_GRAD,
     .doc = "Index in the spatial plane of the largest value under each window (first of equals); -1 = only "
            "padding.",

@@ -22,8 +22,7 @@ static asc_tensor *jvp(asc_jvp_args *a) {
 
 const asc_op asc_op_maximum = {
     ASC_BINARY_FIELDS(MAXIMUM, maximum),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .flags = ASC_OP_INPLACE,
     .doc = "Larger of two values, with broadcasting; NaN wins; the gradient of equals goes to a.",
     .formula = "y = max(a, b)",

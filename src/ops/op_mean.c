@@ -41,20 +41,9 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 }
 
 const asc_op asc_op_mean = {
-    .name = "mean",
-    .opcode = ASC_OPCODE_MEAN,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .infer = asc_infer_reduce,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_REDUCE_FIELDS(MEAN, mean),
     .decompose = decompose,
-    .fuse = ASC_FUSE_REDUCE,
     .cost = asc_cost_reduce,
-    .sample = asc_sample_reduce,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Mean over axes; keep leaves them with length 1; NaN for no elements.",
     .formula = "y = sum over axes of a / n",

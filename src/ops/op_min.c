@@ -46,23 +46,15 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
     return asc_neg(ctx, asc_max(ctx, asc_neg(ctx, in[0]), (int)attrs->i[0], attrs->i[1] != 0));
 }
 
-static bool sample(int i, asc_sample *out) { return asc_sample_axis(i, true, out); }
+static bool sample(int i, asc_sample *out) { return asc_sample_axis(i, out); }
 
 const asc_op asc_op_min = {
-    .name = "min",
-    .opcode = ASC_OPCODE_MIN,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(MIN, min, 1, 1),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .decompose = decompose,
     .fuse = ASC_FUSE_REDUCE,
     .cost = asc_cost_reduce,
-    .sample = sample,
     .doc = "Smallest value along an axis; NaN wins; the gradient of equals goes to the first.",
     .formula = "y = min along axis of a",
 };

@@ -27,8 +27,7 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 
 const asc_op asc_op_minimum = {
     ASC_BINARY_FIELDS(MINIMUM, minimum),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .decompose = decompose,
     .flags = ASC_OP_INPLACE,
     .doc = "Smaller of two values, with broadcasting; NaN wins; the gradient of equals goes to a.",

@@ -23,8 +23,7 @@ static void cost(const asc_call *c, asc_cost *out) {
 
 const asc_op asc_op_mish = {
     ASC_UNARY_FIELDS(MISH, mish),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .cost = cost,
     .flags = ASC_OP_INPLACE,
     .doc = "Mish; 0 at -inf.",

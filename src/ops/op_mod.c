@@ -41,7 +41,7 @@ static asc_tensor *jvp(asc_jvp_args *a) {
     asc_tensor *t = asc_tangent_like(ctx, a->tin[0], a->y);
     if (a->tin[1] == NULL) return t;
     asc_tensor *q = quotient(ctx, a->in[0], a->in[1], a->y);
-    return asc_tangent_sum(ctx, t, asc_neg(ctx, asc_mul(ctx, a->tin[1], q)));
+    return asc_add_or(ctx, t, asc_neg(ctx, asc_mul(ctx, a->tin[1], q)));
 }
 
 /* Quotients stay between whole numbers, where the derivative jumps. */
@@ -56,10 +56,8 @@ static bool sample(int i, asc_sample *out) {
 
 const asc_op asc_op_mod = {
     ASC_BINARY_FIELDS(MOD, mod),
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .flags = ASC_OP_INPLACE,
     .doc = "Remainder, with broadcasting; the sign of b, or of a with fmod = 1; NaN for b = 0.",
     .formula = "y = a - b floor(a / b), trunc for fmod",

@@ -15,14 +15,13 @@ static void vjp(asc_vjp_args *a) {
 static asc_tensor *jvp(asc_jvp_args *a) {
     asc_tensor *t = NULL;
     for (int k = 0; k < 2; k++)
-        if (a->tin[k] != NULL) t = asc_tangent_sum(a->ctx, t, asc_mul(a->ctx, a->tin[k], a->in[1 - k]));
+        if (a->tin[k] != NULL) t = asc_add_or(a->ctx, t, asc_mul(a->ctx, a->tin[k], a->in[1 - k]));
     return t;
 }
 
 const asc_op asc_op_mul = {
     ASC_BINARY_FIELDS(MUL, mul),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .flags = ASC_OP_INPLACE | ASC_OP_LINEAR_0 | ASC_OP_LINEAR_1,
     .doc = "Product of two arrays, element by element, with broadcasting.",
     .formula = "y = a b",

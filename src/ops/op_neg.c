@@ -19,8 +19,7 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 
 const asc_op asc_op_neg = {
     ASC_UNARY_FIELDS(NEG, neg),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .decompose = decompose,
     .cost = asc_cost_pointwise,
     .flags = ASC_OP_INPLACE | ASC_OP_LINEAR_0,

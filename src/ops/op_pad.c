@@ -39,36 +39,20 @@ static asc_tensor *jvp(asc_jvp_args *a) {
 }
 
 static bool sample(int i, asc_sample *out) {
-    static const struct {
-        asc_shape shape;
-        int64_t axis, before, after;
-    } cases[] = {
-        {{.rank = 1, .dims = {7}}, 0, 2, 3},       {{.rank = 2, .dims = {3, 5}}, 0, 0, 2},
-        {{.rank = 3, .dims = {2, 1, 5}}, 1, 1, 0}, {{.rank = 2, .dims = {3, 5}}, 1, 0, 0},
-        {{.rank = 2, .dims = {3, 2}}, 1, 1, 1},
+    static const asc_case cases[] = {
+        {{.rank = 1, .dims = {7}}, {.i = {0, 2, 3}}},       {{.rank = 2, .dims = {3, 5}}, {.i = {0, 0, 2}}},
+        {{.rank = 3, .dims = {2, 1, 5}}, {.i = {1, 1, 0}}}, {{.rank = 2, .dims = {3, 5}}, {.i = {1, 0, 0}}},
+        {{.rank = 2, .dims = {3, 2}}, {.i = {1, 1, 1}}},
     };
-    if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
-    *out = (asc_sample){
-        .n_in = 1, .in_dtype = {ASC_DTYPE_F32}, .in_shape = {cases[i].shape}, .lo = {-2}, .hi = {2}};
-    out->attrs = (asc_attrs){.i = {cases[i].axis, cases[i].before, cases[i].after}};
-    if (i == (int)(sizeof cases / sizeof cases[0]) - 1) asc_sample_integers(out);
-    return true;
+    return asc_sample_moved(i, cases, ASC_N_CASES(cases), out);
 }
 
 const asc_op asc_op_pad = {
-    .name = "pad",
-    .opcode = ASC_OPCODE_PAD,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 3,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(PAD, pad, 1, 1),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = asc_cost_move,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Zeros before and after an axis.",
     .formula = "y = (0.., a, 0..) along axis",

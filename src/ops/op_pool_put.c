@@ -65,12 +65,8 @@ static bool sample(int i, asc_sample *out) {
     if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
     double n = 1;
     for (int d = 0; d < cases[i].g.rank - 2; d++) n *= (double)cases[i].size[d];
-    *out = (asc_sample){.n_in = 2,
-                        .in_dtype = {ASC_DTYPE_F32, ASC_DTYPE_I32},
-                        .in_shape = {cases[i].g, cases[i].g},
-                        .lo = {-2, -1},
-                        .hi = {2, n},
-                        .no_grad = {false, true}};
+    *out = asc_sample_indexed(cases[i].g, cases[i].g, n);
+    out->lo[1] = -1;
     asc_window_set_size(&out->attrs, cases[i].g.rank - 2, cases[i].size);
     return true;
 }
@@ -78,19 +74,11 @@ static bool sample(int i, asc_sample *out) {
 static const asc_attr_def attr_defs[] = {{"size", ASC_ATTR_AXES, ASC_WIN_SIZE}};
 
 const asc_op asc_op_pool_put = {
-    .name = "pool_put",
-    .opcode = ASC_OPCODE_POOL_PUT,
-    .min_in = 2,
-    .max_in = 2,
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(POOL_PUT, pool_put, 2, 2),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = asc_cost_move,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Values added up at i32 indices of zero planes: the transpose of pool_take.",
     .formula = "y[b,c,k] = sum_{o: index[b,c,o] = k} g[b,c,o]",

@@ -58,27 +58,16 @@ static bool sample(int i, asc_sample *out) {
     if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
     double n = 1;
     for (int d = 2; d < cases[i].x.rank; d++) n *= (double)cases[i].x.dims[d];
-    *out = (asc_sample){.n_in = 2,
-                        .in_dtype = {ASC_DTYPE_F32, ASC_DTYPE_I32},
-                        .in_shape = {cases[i].x, cases[i].index},
-                        .lo = {-2, -1}, /* -1: no element */
-                        .hi = {2, n},
-                        .no_grad = {false, true}};
+    *out = asc_sample_indexed(cases[i].x, cases[i].index, n);
+    out->lo[1] = -1; /* -1: no element */
     return true;
 }
 
 const asc_op asc_op_pool_take = {
-    .name = "pool_take",
-    .opcode = ASC_OPCODE_POOL_TAKE,
-    .min_in = 2,
-    .max_in = 2,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(POOL_TAKE, pool_take, 2, 2),
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = asc_cost_move,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Elements of spatial planes by i32 indices (from max_pool_index); 0 for indices outside.",
     .formula = "y[b,c,o] = x[b,c,index[b,c,o]]",

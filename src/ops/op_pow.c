@@ -31,7 +31,7 @@ static asc_tensor *jvp(asc_jvp_args *a) {
     asc_ctx *ctx = a->ctx;
     asc_tensor *x = a->in[0], *b = a->in[1], *t = NULL;
     if (a->tin[0] != NULL) t = asc_mul(ctx, a->tin[0], by_base(ctx, x, b));
-    if (a->tin[1] != NULL) t = asc_tangent_sum(ctx, t, asc_mul(ctx, a->tin[1], by_exponent(ctx, x, b, a->y)));
+    if (a->tin[1] != NULL) t = asc_add_or(ctx, t, asc_mul(ctx, a->tin[1], by_exponent(ctx, x, b, a->y)));
     return t;
 }
 
@@ -47,18 +47,10 @@ static void cost(const asc_call *c, asc_cost *out) {
 }
 
 const asc_op asc_op_pow = {
-    .name = "pow",
-    .opcode = ASC_OPCODE_POW,
-    .min_in = 2,
-    .max_in = 2,
-    .infer = asc_infer_float,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
-    .fuse = ASC_FUSE_POINTWISE,
-    .expr = ASC_TEXT(EXPR),
+    ASC_OP_FIELDS_OF(POW, pow, 2, 2, asc_infer_float, sample),
+    ASC_OP_RULES,
+    ASC_POINTWISE_FIELDS,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_INPLACE,
     .doc = "Power, with broadcasting; a^0 = 1; NaN for negative a and b not whole.",
     .formula = "y = a^b",

@@ -28,8 +28,7 @@ static asc_tensor *jvp(asc_jvp_args *a) {
     asc_ctx *ctx = a->ctx;
     asc_tensor *x = a->in[0], *slope = a->in[1], *t = NULL;
     if (a->tin[0] != NULL) t = asc_tangent_like(ctx, by_input(ctx, x, slope, a->tin[0]), a->y);
-    if (a->tin[1] != NULL)
-        t = asc_tangent_sum(ctx, t, asc_tangent_like(ctx, by_slope(ctx, x, a->tin[1]), a->y));
+    if (a->tin[1] != NULL) t = asc_add_or(ctx, t, asc_tangent_like(ctx, by_slope(ctx, x, a->tin[1]), a->y));
     return t;
 }
 
@@ -41,8 +40,7 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 
 const asc_op asc_op_prelu = {
     ASC_BINARY_FIELDS(PRELU, prelu),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .decompose = decompose,
     .flags = ASC_OP_INPLACE,
     .doc = "Positive part plus a slope times the negative part, with broadcasting; at 0 the slope counts.",

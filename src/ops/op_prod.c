@@ -73,24 +73,17 @@ static bool sample(int i, asc_sample *out) {
         out->attrs.i[0] = 1;
         return true;
     }
-    return asc_sample_axis(i, true, out);
+    return asc_sample_axis(i, out);
 }
 
 const asc_op asc_op_prod = {
-    .name = "prod",
-    .opcode = ASC_OPCODE_PROD,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .infer = infer,
-    .ref = ref,
+    ASC_OP_FIELDS(PROD, prod, 1, 1),
+    ASC_OP_ATTRS,
     .vjp = asc_vjp_decomposed,
     .jvp = jvp,
     .decompose = decompose,
     .fuse = ASC_FUSE_REDUCE,
     .cost = asc_cost_reduce,
-    .sample = sample,
     .doc = "Product along an axis; 1 for an empty one.",
     .formula = "y = product along axis of a",
 };

@@ -73,19 +73,11 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_put_along = {
-    .name = "put_along",
-    .opcode = ASC_OPCODE_PUT_ALONG,
-    .min_in = 2,
-    .max_in = 2,
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(PUT_ALONG, put_along, 2, 2),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Values added up in zeros at the places along an axis that indices name; the transpose of "
            "take_along.",

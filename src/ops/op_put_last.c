@@ -58,30 +58,17 @@ static bool sample(int i, asc_sample *out) {
                  {{.rank = 2, .dims = {2, 1}}, 4},
                  {{.rank = 1, .dims = {5}}, 1}};
     if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
-    *out = (asc_sample){.n_in = 2,
-                        .in_dtype = {ASC_DTYPE_F32, ASC_DTYPE_I32},
-                        .in_shape = {cases[i].shape, cases[i].shape},
-                        .lo = {-2},
-                        .hi = {2, (double)cases[i].n},
-                        .no_grad = {false, true}};
+    *out = asc_sample_indexed(cases[i].shape, cases[i].shape, (double)cases[i].n);
     out->attrs.i[0] = cases[i].n;
     return true;
 }
 
 const asc_op asc_op_put_last = {
-    .name = "put_last",
-    .opcode = ASC_OPCODE_PUT_LAST,
-    .min_in = 2,
-    .max_in = 2,
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(PUT_LAST, put_last, 2, 2),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = asc_cost_move,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Zeros but for one element of each row; the transpose of take_last.",
     .formula = "y[..,index[..]] = g[..], else 0",

@@ -71,17 +71,10 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_random = {
-    .name = "random",
-    .opcode = ASC_OPCODE_RANDOM,
-    .min_in = 0,
-    .max_in = 0,
-    .attrs = attr_defs,
-    .n_attrs = 5,
-    .infer = infer,
-    .ref = ref,
+    ASC_OP_FIELDS(RANDOM, random, 0, 0),
+    ASC_OP_ATTRS,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_NO_GRAD,
     .doc = "Uniform or standard normal draws by seed and stream, the same on every device.",
     .formula = "y[i] = draw i of (seed, stream)",

@@ -18,12 +18,8 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 }
 
 const asc_op asc_op_recip = {
-    ASC_UNARY_FIELDS(RECIP, recip),
-    .vjp = vjp,
-    .jvp = jvp,
-    .decompose = decompose,
-    .cost = asc_cost_pointwise,
-    .flags = ASC_OP_INPLACE,
-    .doc = "Reciprocal; 1 / 0 gives inf.",
+    ASC_UNARY_FIELDS(RECIP, recip), ASC_OP_RULES,
+    .decompose = decompose,         .cost = asc_cost_pointwise,
+    .flags = ASC_OP_INPLACE,        .doc = "Reciprocal; 1 / 0 gives inf.",
     .formula = "y = 1 / a",
 };

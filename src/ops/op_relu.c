@@ -20,12 +20,8 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 }
 
 const asc_op asc_op_relu = {
-    ASC_UNARY_FIELDS(RELU, relu),
-    .vjp = vjp,
-    .jvp = jvp,
-    .decompose = decompose,
-    .cost = asc_cost_pointwise,
-    .flags = ASC_OP_INPLACE,
-    .doc = "Positive part; NaN stays NaN; the gradient at 0 is 0.",
+    ASC_UNARY_FIELDS(RELU, relu), ASC_OP_RULES,
+    .decompose = decompose,       .cost = asc_cost_pointwise,
+    .flags = ASC_OP_INPLACE,      .doc = "Positive part; NaN stays NaN; the gradient at 0 is 0.",
     .formula = "y = max(a, 0)",
 };

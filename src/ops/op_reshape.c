@@ -56,36 +56,24 @@ static asc_tensor *jvp(asc_jvp_args *a) {
 }
 
 static bool sample(int i, asc_sample *out) {
-    static const asc_shape cases[][2] = {
-        {{.rank = 0}, {.rank = 2, .dims = {1, 1}}},
-        {{.rank = 1, .dims = {7}}, {.rank = 3, .dims = {1, 7, 1}}},
-        {{.rank = 3, .dims = {2, 3, 5}}, {.rank = 2, .dims = {6, 5}}},
-        {{.rank = 2, .dims = {3, 4}}, {.rank = 4, .dims = {2, 1, 2, 3}}},
-        {{.rank = 2, .dims = {1, 1}}, {.rank = 0}},
-        {{.rank = 2, .dims = {3, 5}}, {.rank = 1, .dims = {15}}},
+    static const asc_case cases[] = {
+        /* the new shape as a list: its rank, then its dimensions */
+        {{.rank = 0}, {.i = {2, 1, 1}}},
+        {{.rank = 1, .dims = {7}}, {.i = {3, 1, 7, 1}}},
+        {{.rank = 3, .dims = {2, 3, 5}}, {.i = {2, 6, 5}}},
+        {{.rank = 2, .dims = {3, 4}}, {.i = {4, 2, 1, 2, 3}}},
+        {{.rank = 2, .dims = {1, 1}}, {.i = {0}}},
+        {{.rank = 2, .dims = {3, 5}}, {.i = {1, 15}}},
     };
-    if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
-    *out = (asc_sample){
-        .n_in = 1, .in_dtype = {ASC_DTYPE_F32}, .in_shape = {cases[i][0]}, .lo = {-2}, .hi = {2}};
-    out->attrs = asc_attrs_of_shape(&cases[i][1]);
-    if (i == (int)(sizeof cases / sizeof cases[0]) - 1) asc_sample_integers(out);
-    return true;
+    return asc_sample_moved(i, cases, ASC_N_CASES(cases), out);
 }
 
 const asc_op asc_op_reshape = {
-    .name = "reshape",
-    .opcode = ASC_OPCODE_RESHAPE,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(RESHAPE, reshape, 1, 1),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_VIEW,
     .cost = asc_cost_move,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Same elements in row-major order, another shape; one dimension may be given as -1.",
     .formula = "y = a, reshaped",

@@ -52,20 +52,6 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 
 static void cost(const asc_call *c, asc_cost *out) { asc_cost_rows(c, 4, out); }
 
-static bool sample(int i, asc_sample *out) {
-    static const asc_shape shapes[] = {{2, {3, 7}}, {1, {5}}, {3, {2, 1, 4}}, {2, {2, 1}}};
-    static const double eps[] = {1e-5, 1e-6, 0.1, 1e-2};
-    if (i >= (int)(sizeof shapes / sizeof shapes[0])) return false;
-    const asc_shape w = {1, {shapes[i].dims[shapes[i].rank - 1]}};
-    *out = (asc_sample){.attrs = {.f = {eps[i]}},
-                        .n_in = 2,
-                        .in_shape = {shapes[i], w},
-                        .lo = {-2, 0.5},
-                        .hi = {2, 1.5},
-                        .min_gap = 1e-2};
-    return true;
-}
-
 asc_tensor *asc_rms_norm(asc_ctx *ctx, asc_tensor *a, asc_tensor *weight, double eps) {
     return asc_apply(ctx, &asc_op_rms_norm, &(asc_attrs){.f = {eps}}, (asc_tensor *[]){a, weight}, 2);
 }
@@ -73,20 +59,12 @@ asc_tensor *asc_rms_norm(asc_ctx *ctx, asc_tensor *a, asc_tensor *weight, double
 static const asc_attr_def attr_defs[] = {{"eps", ASC_ATTR_FLOAT, 0}};
 
 const asc_op asc_op_rms_norm = {
-    .name = "rms_norm",
-    .opcode = ASC_OPCODE_RMS_NORM,
-    .min_in = 2,
-    .max_in = 2,
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS_OF(RMS_NORM, rms_norm, 2, 2, infer, asc_norm_sample),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .decompose = decompose,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_1,
     .doc = "Rows divided by their root mean square, columns scaled by a weight.",
     .formula = "y = a w / sqrt(mean(a^2) + eps)",

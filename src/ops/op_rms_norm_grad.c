@@ -9,12 +9,6 @@
 #include "ops.h"
 #include "rows.h"
 
-static asc_status infer(asc_ctx *ctx, asc_call *c) {
-    asc_status st = asc_infer_rows(ctx, c);
-    if (st == ASC_OK) st = asc_infer_per_column(ctx, c, 1, "the weight");
-    return st != ASC_OK ? st : asc_infer_like_rows(ctx, c, 2, "g");
-}
-
 static void ref_row(const asc_row *r, const asc_attrs *attrs) {
     const double *a = r->in[0], *w = r->in[1], *g = r->in[2];
     double squares = 0, along = 0;
@@ -31,27 +25,15 @@ static void ref_row(const asc_row *r, const asc_attrs *attrs) {
 
 static void ref(const asc_ref_args *a) { asc_ref_rows(a, ref_row); }
 
-static void vjp(asc_vjp_args *a) {
-    asc_ctx *ctx = a->ctx;
-    asc_tensor *x = a->in[0], *w = a->in[1], *g = a->in[2], *h = a->g;
-    const double eps = a->attrs->f[0];
-    if (a->need[0]) a->gin[0] = asc_norm_second(ctx, x, asc_norm_rstd(ctx, x, eps), asc_mul(ctx, g, w), h);
-    if (!a->need[1] && !a->need[2]) return;
-    asc_tensor *du = asc_rms_norm_grad(ctx, x, asc_norm_fill(ctx, x, 1), h, eps);
-    if (a->need[1]) a->gin[1] = asc_column_sum(ctx, asc_mul(ctx, g, du));
-    if (a->need[2]) a->gin[2] = asc_mul(ctx, du, w);
+/* <h, z> differentiated by a. */
+static asc_tensor *second(asc_ctx *ctx, asc_tensor *a, asc_tensor *w, asc_tensor *g, asc_tensor *h,
+                          double eps) {
+    return asc_norm_second(ctx, a, asc_norm_rstd(ctx, a, eps), asc_mul(ctx, g, w), h);
 }
 
-static asc_tensor *jvp(asc_jvp_args *a) {
-    asc_ctx *ctx = a->ctx;
-    asc_tensor *x = a->in[0], *w = a->in[1], *g = a->in[2], *t = NULL;
-    const double eps = a->attrs->f[0];
-    if (a->tin[0] != NULL)
-        t = asc_norm_second(ctx, x, asc_norm_rstd(ctx, x, eps), asc_mul(ctx, g, w), a->tin[0]);
-    if (a->tin[1] != NULL) t = asc_add_or(ctx, t, asc_rms_norm_grad(ctx, x, a->tin[1], g, eps));
-    if (a->tin[2] != NULL) t = asc_add_or(ctx, t, asc_rms_norm_grad(ctx, x, w, a->tin[2], eps));
-    return t;
-}
+static const asc_norm_grad_ops ops = {asc_rms_norm_grad, second};
+static void vjp(asc_vjp_args *a) { asc_norm_grad_vjp(a, &ops); }
+static asc_tensor *jvp(asc_jvp_args *a) { return asc_norm_grad_jvp(a, &ops); }
 
 static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *const *in, int n_in) {
     (void)n_in;
@@ -61,20 +43,6 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 
 static void cost(const asc_call *c, asc_cost *out) { asc_cost_rows(c, 10, out); }
 
-static bool sample(int i, asc_sample *out) {
-    static const asc_shape shapes[] = {{2, {3, 7}}, {1, {5}}, {3, {2, 1, 4}}, {2, {2, 1}}};
-    static const double eps[] = {1e-5, 1e-6, 0.1, 1e-2};
-    if (i >= (int)(sizeof shapes / sizeof shapes[0])) return false;
-    const asc_shape w = {1, {shapes[i].dims[shapes[i].rank - 1]}};
-    *out = (asc_sample){.attrs = {.f = {eps[i]}},
-                        .n_in = 3,
-                        .in_shape = {shapes[i], w, shapes[i]},
-                        .lo = {-2, 0.5, -1},
-                        .hi = {2, 1.5, 1},
-                        .min_gap = 1e-2};
-    return true;
-}
-
 asc_tensor *asc_rms_norm_grad(asc_ctx *ctx, asc_tensor *a, asc_tensor *weight, asc_tensor *g, double eps) {
     return asc_apply(ctx, &asc_op_rms_norm_grad, &(asc_attrs){.f = {eps}}, (asc_tensor *[]){a, weight, g}, 3);
 }
@@ -82,20 +50,12 @@ asc_tensor *asc_rms_norm_grad(asc_ctx *ctx, asc_tensor *a, asc_tensor *weight, a
 static const asc_attr_def attr_defs[] = {{"eps", ASC_ATTR_FLOAT, 0}};
 
 const asc_op asc_op_rms_norm_grad = {
-    .name = "rms_norm_grad",
-    .opcode = ASC_OPCODE_RMS_NORM_GRAD,
-    .min_in = 3,
-    .max_in = 3,
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS_OF(RMS_NORM_GRAD, rms_norm_grad, 3, 3, asc_norm_grad_infer, asc_norm_grad_sample),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .decompose = decompose,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_1 | ASC_OP_LINEAR_2,
     .doc = "Gradient of rms_norm by its input.",
     .formula = "z = r (g w - a r mean(a r g w)), r = 1 / sqrt(mean(a^2) + eps)",

@@ -198,20 +198,12 @@ static const asc_attr_def attr_defs[] = {{"interleaved", ASC_ATTR_BOOL, ATTR_INT
                                          {"mscale", ASC_ATTR_FLOAT, 0}};
 
 const asc_op asc_op_rope = {
-    .name = "rope",
-    .opcode = ASC_OPCODE_ROPE,
-    .min_in = 3,
-    .max_in = 3,
-    .attrs = attr_defs,
-    .n_attrs = 3,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(ROPE, rope, 3, 3),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .decompose = decompose,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Rotary position embedding: pairs of columns of each head turned by position times frequency.",
     .formula = "(y0, y1) = mscale (x0 cos - x1 sin, x0 sin + x1 cos), angle = pos inv_freq",

@@ -24,12 +24,8 @@ static void cost(const asc_call *c, asc_cost *out) {
 }
 
 const asc_op asc_op_rsqrt = {
-    ASC_UNARY_FIELDS(RSQRT, rsqrt),
-    .vjp = vjp,
-    .jvp = jvp,
-    .decompose = decompose,
-    .cost = cost,
-    .flags = ASC_OP_INPLACE,
-    .doc = "Reciprocal square root; inf at 0, NaN for negative numbers.",
+    ASC_UNARY_FIELDS(RSQRT, rsqrt), ASC_OP_RULES,
+    .decompose = decompose,         .cost = cost,
+    .flags = ASC_OP_INPLACE,        .doc = "Reciprocal square root; inf at 0, NaN for negative numbers.",
     .formula = "y = a^(-1/2)",
 };

@@ -3,24 +3,12 @@
 #include "pointwise.h"
 
 #define EXPR a *s0
+ASC_UNARY_PARAM_REF
 
 static const asc_attr_def attr_defs[] = {{"factor", ASC_ATTR_SCALAR, 0}};
 
 asc_tensor *asc_scale(asc_ctx *ctx, asc_tensor *a, double factor) {
     return asc_apply(ctx, &asc_op_scale, &(asc_attrs){.f = {factor}}, &a, 1);
-}
-
-static void ref(const asc_ref_args *args) {
-    double s0 = args->attrs->f[0];
-    asc_rows w;
-    for (bool more = asc_rows_begin(&w, args); more; more = asc_rows_next(&w)) {
-        double *y = args->out.data + w.off[0];
-        const double *x = args->in[0].data + w.off[1];
-        for (int64_t i = 0; i < w.n; i++) {
-            double a = x[i * w.step[1]];
-            y[i * w.step[0]] = EXPR;
-        }
-    }
 }
 
 static void vjp(asc_vjp_args *a) {
@@ -38,17 +26,13 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 
 static bool sample(int i, asc_sample *out) {
     static const double factors[] = {0.5, -3, 0, 1.25, 1e-3};
-    if (!asc_sample_unary(i, out, -2, 2, 0)) return false;
-    out->attrs.f[0] = factors[i];
-    return true;
+    return asc_sample_unary(i, out, -2, 2, 0) && asc_sample_params(out, &factors[i], 1);
 }
 
 const asc_op asc_op_scale = {
     ASC_UNARY_FIELDS(SCALE, scale),
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .decompose = decompose,
     .cost = asc_cost_pointwise,
     .flags = ASC_OP_INPLACE | ASC_OP_LINEAR_0,

@@ -80,30 +80,17 @@ static bool sample(int i, asc_sample *out) {
         {{.rank = 4, .dims = {2, 3, 1, 2}}, {.rank = 2, .dims = {2, 3}}, 5},
     };
     if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
-    *out = (asc_sample){.n_in = 2,
-                        .in_dtype = {ASC_DTYPE_F32, ASC_DTYPE_I32},
-                        .in_shape = {cases[i].rows, cases[i].index},
-                        .lo = {-2},
-                        .hi = {2, (double)cases[i].n},
-                        .no_grad = {false, true}};
+    *out = asc_sample_indexed(cases[i].rows, cases[i].index, (double)cases[i].n);
     out->attrs.i[0] = cases[i].n;
     return true;
 }
 
 const asc_op asc_op_scatter_add = {
-    .name = "scatter_add",
-    .opcode = ASC_OPCODE_SCATTER_ADD,
-    .min_in = 2,
-    .max_in = 2,
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(SCATTER_ADD, scatter_add, 2, 2),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Rows added up in the rows of the result that the indices name; the transpose of gather.",
     .formula = "y[v,d..] = sum over n.. with index[n..] = v of rows[n..,d..]",

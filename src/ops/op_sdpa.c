@@ -113,12 +113,7 @@ static void cost(const asc_call *c, asc_cost *out) {
 }
 
 static bool sample(int i, asc_sample *out) {
-    static const struct {
-        asc_shape q, kv;
-        bool causal;
-        int64_t window;
-        double scale, cap;
-    } cases[] = {
+    static const asc_attn_case cases[] = {
         {{4, {1, 3, 1, 2}}, {4, {1, 3, 1, 2}}, true, 0, 0.7, 0},
         {{4, {2, 3, 4, 3}}, {4, {2, 3, 2, 3}}, true, 0, 0.5, 0},
         {{4, {1, 1, 2, 3}}, {4, {1, 5, 1, 3}}, true, 0, 0.6, 0},
@@ -130,13 +125,8 @@ static bool sample(int i, asc_sample *out) {
         {{4, {1, 5, 4, 3}}, {4, {1, 3, 2, 3}}, true, 2, 0.5, 0.8},
         {{4, {1, 1, 1, 1}}, {4, {1, 1, 1, 1}}, true, 1, 1, 0},
     };
-    if (i >= (int)(sizeof cases / sizeof cases[0])) return false;
-    *out =
-        (asc_sample){.attrs = {.i = {cases[i].causal, cases[i].window}, .f = {cases[i].scale, cases[i].cap}},
-                     .n_in = 3,
-                     .in_shape = {cases[i].q, cases[i].kv, cases[i].kv},
-                     .lo = {-1, -1, -1},
-                     .hi = {1, 1, 1}};
+    if (i < 0 || i >= ASC_N_CASES(cases)) return false;
+    *out = asc_attn_sample(&cases[i]);
     return true;
 }
 
@@ -147,20 +137,13 @@ asc_tensor *asc_sdpa(asc_ctx *ctx, asc_tensor *q, asc_tensor *k, asc_tensor *v, 
 }
 
 const asc_op asc_op_sdpa = {
-    .name = "sdpa",
-    .opcode = ASC_OPCODE_SDPA,
-    .min_in = 3,
-    .max_in = 3,
+    ASC_OP_FIELDS(SDPA, sdpa, 3, 3),
     .attrs = asc_attn_attr_defs,
     .n_attrs = ASC_ATTN_N_ATTRS,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .decompose = decompose,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_2,
     .doc = "Scaled dot-product attention with grouped key heads, causal mask, sliding window and score cap.",
     .formula = "y = softmax(mask(cap(scale q k^T))) v",

@@ -179,12 +179,7 @@ static void cost(const asc_call *c, asc_cost *out) {
 }
 
 static bool sample(int i, asc_sample *out) {
-    static const struct {
-        asc_shape q, kv;
-        bool causal;
-        int64_t window;
-        double scale, cap;
-    } cases[] = {
+    static const asc_attn_case cases[] = {
         {{4, {1, 3, 1, 2}}, {4, {1, 3, 1, 2}}, true, 0, 0.7, 0},
         {{4, {2, 2, 4, 3}}, {4, {2, 3, 2, 3}}, true, 0, 0.5, 0},
         {{4, {1, 3, 2, 2}}, {4, {1, 3, 2, 2}}, false, 0, 0.7, 0},
@@ -193,13 +188,13 @@ static bool sample(int i, asc_sample *out) {
         {{4, {1, 4, 2, 2}}, {4, {1, 2, 1, 2}}, true, 0, 0.9, 0},
         {{4, {1, 4, 1, 1}}, {4, {1, 4, 1, 1}}, false, 2, 1, 2},
     };
-    if (i >= (int)(sizeof cases / sizeof cases[0])) return false;
-    *out =
-        (asc_sample){.attrs = {.i = {cases[i].causal, cases[i].window}, .f = {cases[i].scale, cases[i].cap}},
-                     .n_in = 5,
-                     .in_shape = {cases[i].q, cases[i].kv, cases[i].kv, cases[i].q, cases[i].q},
-                     .lo = {-1, -1, -1, -1, -1},
-                     .hi = {1, 1, 1, 1, 1}};
+    if (i < 0 || i >= ASC_N_CASES(cases)) return false;
+    *out = asc_attn_sample(&cases[i]);
+    for (out->n_in = 3; out->n_in < 5; out->n_in++) { /* y and g */
+        out->in_shape[out->n_in] = cases[i].q;
+        out->lo[out->n_in] = -1;
+        out->hi[out->n_in] = 1;
+    }
     return true;
 }
 
@@ -210,20 +205,14 @@ asc_tensor *asc_sdpa_grad(asc_ctx *ctx, asc_tensor *const *q_k_v_y_g, double sca
 }
 
 const asc_op asc_op_sdpa_grad = {
-    .name = "sdpa_grad",
-    .opcode = ASC_OPCODE_SDPA_GRAD,
-    .min_in = 5,
-    .max_in = 5,
+    ASC_OP_FIELDS(SDPA_GRAD, sdpa_grad, 5, 5),
     .attrs = asc_attn_attr_defs,
     .n_attrs = ASC_ATTN_N_ATTRS,
-    .infer = infer,
-    .ref = ref,
     .vjp = asc_vjp_decomposed,
     .jvp = jvp,
     .decompose = decompose,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .doc = "Gradients of sdpa by q, k and v in one flat result.",
     .formula = "dz = scale p (g v^T - sum(g y)) cap'; dq = dz k, dk = dz^T q, dv = p^T g",
 };

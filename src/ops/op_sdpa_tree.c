@@ -202,20 +202,13 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_sdpa_tree = {
-    .name = "sdpa_tree",
-    .opcode = ASC_OPCODE_SDPA_TREE,
-    .min_in = PAST_K,
-    .max_in = N_IN,
-    .attrs = attr_defs,
-    .n_attrs = sizeof attr_defs / sizeof attr_defs[0],
-    .infer = infer,
-    .ref = ref,
+    ASC_OP_FIELDS(SDPA_TREE, sdpa_tree, PAST_K, N_IN),
+    ASC_OP_ATTRS,
     .vjp = asc_vjp_decomposed,
     .jvp = jvp,
     .decompose = decompose,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .doc = "Attention of many sequences that share beginnings: each query sees itself and its ancestors in a "
            "tree.",
     .formula = "y_r = sum over j in {r, ancestors of r} of softmax_j(cap(scale q_r.k_j)) v_j",

@@ -25,9 +25,7 @@ static bool sample(int i, asc_sample *out) {
                                       {1.6732632423543772, 1.0507009873554805},
                                       {0.5, 2},
                                       {1.5, 0.5}};
-    if (!asc_sample_unary(i, out, -2, 2, 1e-3)) return false;
-    for (int k = 0; k < 2; k++) out->attrs.f[k] = cases[i][k];
-    return true;
+    return asc_sample_unary(i, out, -2, 2, 1e-3) && asc_sample_params(out, cases[i], 2);
 }
 
 static void cost(const asc_call *c, asc_cost *out) {
@@ -37,10 +35,8 @@ static void cost(const asc_call *c, asc_cost *out) {
 
 const asc_op asc_op_selu = {
     ASC_UNARY_FIELDS(SELU, selu),
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .cost = cost,
     .flags = ASC_OP_INPLACE,
     .doc = "Scaled exponential linear unit.",

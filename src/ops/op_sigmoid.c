@@ -20,8 +20,7 @@ static void cost(const asc_call *c, asc_cost *out) {
 
 const asc_op asc_op_sigmoid = {
     ASC_UNARY_FIELDS(SIGMOID, sigmoid),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .cost = cost,
     .flags = ASC_OP_INPLACE,
     .doc = "Logistic function.",

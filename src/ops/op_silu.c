@@ -24,12 +24,8 @@ static void cost(const asc_call *c, asc_cost *out) {
 }
 
 const asc_op asc_op_silu = {
-    ASC_UNARY_FIELDS(SILU, silu),
-    .vjp = vjp,
-    .jvp = jvp,
-    .decompose = decompose,
-    .cost = cost,
-    .flags = ASC_OP_INPLACE,
-    .doc = "Sigmoid-weighted linear unit (swish); 0 at -inf.",
+    ASC_UNARY_FIELDS(SILU, silu),    ASC_OP_RULES,
+    .decompose = decompose,          .cost = cost,
+    .flags = ASC_OP_INPLACE,         .doc = "Sigmoid-weighted linear unit (swish); 0 at -inf.",
     .formula = "y = a / (1 + e^-a)",
 };

@@ -19,8 +19,7 @@ static void cost(const asc_call *c, asc_cost *out) {
 
 const asc_op asc_op_sinh = {
     ASC_UNARY_FIELDS(SINH, sinh),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .cost = cost,
     .flags = ASC_OP_INPLACE,
     .doc = "Hyperbolic sine.",

@@ -45,36 +45,20 @@ static void cost(const asc_call *c, asc_cost *out) { /* reads only what it takes
 }
 
 static bool sample(int i, asc_sample *out) {
-    static const struct {
-        asc_shape shape;
-        int64_t axis, start, len;
-    } cases[] = {
-        {{.rank = 1, .dims = {7}}, 0, 2, 3},       {{.rank = 2, .dims = {3, 5}}, 1, 4, 1},
-        {{.rank = 3, .dims = {2, 3, 5}}, 1, 1, 2}, {{.rank = 2, .dims = {3, 5}}, 0, 0, 3},
-        {{.rank = 2, .dims = {1, 1}}, 0, 0, 1},    {{.rank = 2, .dims = {3, 5}}, 1, 1, 3},
+    static const asc_case cases[] = {
+        {{.rank = 1, .dims = {7}}, {.i = {0, 2, 3}}},       {{.rank = 2, .dims = {3, 5}}, {.i = {1, 4, 1}}},
+        {{.rank = 3, .dims = {2, 3, 5}}, {.i = {1, 1, 2}}}, {{.rank = 2, .dims = {3, 5}}, {.i = {0, 0, 3}}},
+        {{.rank = 2, .dims = {1, 1}}, {.i = {0, 0, 1}}},    {{.rank = 2, .dims = {3, 5}}, {.i = {1, 1, 3}}},
     };
-    if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
-    *out = (asc_sample){
-        .n_in = 1, .in_dtype = {ASC_DTYPE_F32}, .in_shape = {cases[i].shape}, .lo = {-2}, .hi = {2}};
-    out->attrs = (asc_attrs){.i = {cases[i].axis, cases[i].start, cases[i].len}};
-    if (i == (int)(sizeof cases / sizeof cases[0]) - 1) asc_sample_integers(out);
-    return true;
+    return asc_sample_moved(i, cases, ASC_N_CASES(cases), out);
 }
 
 const asc_op asc_op_slice = {
-    .name = "slice",
-    .opcode = ASC_OPCODE_SLICE,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 3,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(SLICE, slice, 1, 1),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_VIEW,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Part of an axis.",
     .formula = "y = a[.., start : start + len, ..]",

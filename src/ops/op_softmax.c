@@ -40,32 +40,16 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 
 static void cost(const asc_call *c, asc_cost *out) { asc_cost_rows(c, 5, out); }
 
-static bool sample(int i, asc_sample *out) {
-    static const asc_shape shapes[] = {{2, {3, 7}}, {1, {1}}, {3, {2, 1, 5}}, {1, {37}}};
-    static const double range[] = {2, 1, 20, 6};
-    if (i >= (int)(sizeof shapes / sizeof shapes[0])) return false;
-    *out = (asc_sample){
-        .n_in = 1, .in_shape = {shapes[i]}, .lo = {-range[i]}, .hi = {range[i]}, .min_gap = 1e-3};
-    return true;
-}
-
 asc_tensor *asc_softmax(asc_ctx *ctx, asc_tensor *a) {
     return asc_apply(ctx, &asc_op_softmax, &(asc_attrs){0}, &a, 1);
 }
 
 const asc_op asc_op_softmax = {
-    .name = "softmax",
-    .opcode = ASC_OPCODE_SOFTMAX,
-    .min_in = 1,
-    .max_in = 1,
-    .infer = asc_infer_rows,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS_OF(SOFTMAX, softmax, 1, 1, asc_infer_rows, asc_sample_scores),
+    ASC_OP_RULES,
     .decompose = decompose,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .doc = "Probabilities from scores along the last axis.",
     .formula = "y_i = exp(a_i - max a) / sum_j exp(a_j - max a)",
 };

@@ -63,18 +63,11 @@ asc_tensor *asc_softmax_grad(asc_ctx *ctx, asc_tensor *y, asc_tensor *g) {
 }
 
 const asc_op asc_op_softmax_grad = {
-    .name = "softmax_grad",
-    .opcode = ASC_OPCODE_SOFTMAX_GRAD,
-    .min_in = 2,
-    .max_in = 2,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(SOFTMAX_GRAD, softmax_grad, 2, 2),
+    ASC_OP_RULES,
     .decompose = decompose,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_1,
     .doc = "Gradient of softmax: pulls g back through rows of probabilities y.",
     .formula = "z_i = y_i (g_i - sum_j g_j y_j)",

@@ -14,8 +14,7 @@ ASC_UNARY_RULES
 
 const asc_op asc_op_sqrt = {
     ASC_UNARY_FIELDS(SQRT, sqrt),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .cost = asc_cost_pointwise,
     .flags = ASC_OP_INPLACE,
     .doc = "Square root; NaN for negative numbers; the gradient at 0 is inf.",

@@ -18,12 +18,6 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 }
 
 const asc_op asc_op_square = {
-    ASC_UNARY_FIELDS(SQUARE, square),
-    .vjp = vjp,
-    .jvp = jvp,
-    .decompose = decompose,
-    .cost = asc_cost_pointwise,
-    .flags = ASC_OP_INPLACE,
-    .doc = "Square.",
-    .formula = "y = a^2",
+    ASC_UNARY_FIELDS(SQUARE, square), ASC_OP_RULES,     .decompose = decompose, .cost = asc_cost_pointwise,
+    .flags = ASC_OP_INPLACE,          .doc = "Square.", .formula = "y = a^2",
 };

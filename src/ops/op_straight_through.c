@@ -30,27 +30,16 @@ static asc_tensor *jvp(asc_jvp_args *a) { return a->tin[1]; }
 static bool sample(int i, asc_sample *out) {
     const asc_shape shapes[] = {ASC_SCALAR_SHAPE, ASC_SHAPE(7), ASC_SHAPE(2, 67), ASC_SHAPE(3, 1, 5)};
     if (i < 0 || i >= (int)(sizeof shapes / sizeof shapes[0])) return false;
-    *out = (asc_sample){.n_in = 2, .no_grad = {true, true}, .lo = {-2, -2}, .hi = {2, 2}};
-    for (int k = 0; k < 2; k++) {
-        out->in_dtype[k] = ASC_DTYPE_F32;
-        out->in_shape[k] = shapes[i];
-    }
+    *out = (asc_sample){
+        .n_in = 2, .in_shape = {shapes[i], shapes[i]}, .no_grad = {true, true}, .lo = {-2, -2}, .hi = {2, 2}};
     return true;
 }
 
 const asc_op asc_op_straight_through = {
-    .name = "straight_through",
-    .opcode = ASC_OPCODE_STRAIGHT_THROUGH,
-    .min_in = 2,
-    .max_in = 2,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
-    .fuse = ASC_FUSE_POINTWISE,
-    .expr = ASC_TEXT(EXPR),
+    ASC_OP_FIELDS(STRAIGHT_THROUGH, straight_through, 2, 2),
+    ASC_OP_RULES,
+    ASC_POINTWISE_FIELDS,
     .cost = asc_cost_pointwise,
-    .sample = sample,
     .flags = ASC_OP_INPLACE,
     .doc = "One value forwards, another's gradient backwards: rounding with a straight-through gradient.",
     .formula = "y = value; dy = d carrier",

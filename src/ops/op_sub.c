@@ -14,7 +14,7 @@ static void vjp(asc_vjp_args *a) {
 
 static asc_tensor *jvp(asc_jvp_args *a) {
     asc_tensor *minus = a->tin[1] == NULL ? NULL : asc_neg(a->ctx, a->tin[1]);
-    return asc_tangent_like(a->ctx, asc_tangent_sum(a->ctx, a->tin[0], minus), a->y);
+    return asc_tangent_like(a->ctx, asc_add_or(a->ctx, a->tin[0], minus), a->y);
 }
 
 static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *const *in, int n_in) {
@@ -24,8 +24,7 @@ static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *c
 
 const asc_op asc_op_sub = {
     ASC_BINARY_FIELDS(SUB, sub),
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_RULES,
     .decompose = decompose,
     .flags = ASC_OP_INPLACE,
     .doc = "Difference of two arrays, with broadcasting.",

@@ -23,19 +23,8 @@ static asc_tensor *jvp(asc_jvp_args *a) {
 }
 
 const asc_op asc_op_sum = {
-    .name = "sum",
-    .opcode = ASC_OPCODE_SUM,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .infer = asc_infer_reduce,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
-    .fuse = ASC_FUSE_REDUCE,
+    ASC_REDUCE_FIELDS(SUM, sum),
     .cost = asc_cost_reduce,
-    .sample = asc_sample_reduce,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Sum over axes; keep leaves them with length 1.",
     .formula = "y = sum over axes of a",

@@ -32,8 +32,7 @@ static asc_tensor *jvp(asc_jvp_args *a) { /* tg up silu'(gate) + silu(gate) tu *
     asc_tensor *t = NULL;
     if (a->tin[0] != NULL)
         t = asc_mul(a->ctx, asc_mul(a->ctx, a->tin[0], a->in[1]), asc_silu_slope(a->ctx, a->in[0]));
-    if (a->tin[1] != NULL)
-        t = asc_tangent_sum(a->ctx, t, asc_mul(a->ctx, asc_silu(a->ctx, a->in[0]), a->tin[1]));
+    if (a->tin[1] != NULL) t = asc_add_or(a->ctx, t, asc_mul(a->ctx, asc_silu(a->ctx, a->in[0]), a->tin[1]));
     return t;
 }
 
@@ -50,28 +49,16 @@ static void cost(const asc_call *c, asc_cost *out) {
 static bool sample(int i, asc_sample *out) {
     const asc_shape shapes[] = {ASC_SCALAR_SHAPE, ASC_SHAPE(7), ASC_SHAPE(3, 5), ASC_SHAPE(2, 67)};
     if (i < 0 || i >= (int)(sizeof shapes / sizeof shapes[0])) return false;
-    *out = (asc_sample){.n_in = 2, .lo = {-3, -2}, .hi = {3, 2}};
-    for (int k = 0; k < 2; k++) {
-        out->in_dtype[k] = ASC_DTYPE_F32;
-        out->in_shape[k] = shapes[i];
-    }
+    *out = (asc_sample){.n_in = 2, .in_shape = {shapes[i], shapes[i]}, .lo = {-3, -2}, .hi = {3, 2}};
     return true;
 }
 
 const asc_op asc_op_swiglu = {
-    .name = "swiglu",
-    .opcode = ASC_OPCODE_SWIGLU,
-    .min_in = 2,
-    .max_in = 2,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(SWIGLU, swiglu, 2, 2),
+    ASC_OP_RULES,
     .decompose = decompose,
-    .fuse = ASC_FUSE_POINTWISE,
-    .expr = ASC_TEXT(EXPR),
+    ASC_POINTWISE_FIELDS,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_INPLACE | ASC_OP_LINEAR_1,
     .doc = "Gated linear unit with silu; gate and up have one shape.",
     .formula = "y = silu(gate) up",

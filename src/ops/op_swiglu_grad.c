@@ -85,10 +85,10 @@ static asc_tensor *jvp(asc_jvp_args *a) {
         first = asc_mul(ctx, asc_mul(ctx, asc_mul(ctx, g, u), tx), asc_silu_curve(ctx, x));
         second = asc_mul(ctx, asc_mul(ctx, g, tx), slope);
     }
-    if (tu != NULL) first = asc_tangent_sum(ctx, first, asc_mul(ctx, asc_mul(ctx, g, tu), slope));
+    if (tu != NULL) first = asc_add_or(ctx, first, asc_mul(ctx, asc_mul(ctx, g, tu), slope));
     if (tg != NULL) {
-        first = asc_tangent_sum(ctx, first, asc_mul(ctx, asc_mul(ctx, tg, u), slope));
-        second = asc_tangent_sum(ctx, second, asc_mul(ctx, tg, asc_silu(ctx, x)));
+        first = asc_add_or(ctx, first, asc_mul(ctx, asc_mul(ctx, tg, u), slope));
+        second = asc_add_or(ctx, second, asc_mul(ctx, tg, asc_silu(ctx, x)));
     }
     if (second == NULL) second = asc_full(ctx, asc_tensor_shape(x), 0);
     return pack(ctx, first, second, packed_row(a->y));
@@ -119,18 +119,11 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_swiglu_grad = {
-    .name = "swiglu_grad",
-    .opcode = ASC_OPCODE_SWIGLU_GRAD,
-    .min_in = 3,
-    .max_in = 3,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(SWIGLU_GRAD, swiglu_grad, 3, 3),
+    ASC_OP_RULES,
     .decompose = decompose,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_2,
     .doc = "Gradients of swiglu for gate and up, packed along a new first axis.",
     .formula = "y[0] = g up silu'(gate), y[1] = g silu(gate)",

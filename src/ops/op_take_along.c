@@ -62,19 +62,11 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_take_along = {
-    .name = "take_along",
-    .opcode = ASC_OPCODE_TAKE_ALONG,
-    .min_in = 2,
-    .max_in = 2,
-    .attrs = attr_defs,
-    .n_attrs = 1,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(TAKE_ALONG, take_along, 2, 2),
+    ASC_OP_ATTRS,
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "Elements chosen along an axis by i32 indices; indices outside read the nearest, so check them "
            "before.",

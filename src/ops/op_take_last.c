@@ -63,27 +63,15 @@ static bool sample(int i, asc_sample *out) {
     asc_shape index = shapes[i];
     int64_t n = index.dims[--index.rank];
     index.dims[index.rank] = 0;
-    *out = (asc_sample){.n_in = 2,
-                        .in_dtype = {ASC_DTYPE_F32, ASC_DTYPE_I32},
-                        .in_shape = {shapes[i], index},
-                        .lo = {-2},
-                        .hi = {2, (double)n},
-                        .no_grad = {false, true}};
+    *out = asc_sample_indexed(shapes[i], index, (double)n);
     return true;
 }
 
 const asc_op asc_op_take_last = {
-    .name = "take_last",
-    .opcode = ASC_OPCODE_TAKE_LAST,
-    .min_in = 2,
-    .max_in = 2,
-    .infer = infer,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
+    ASC_OP_FIELDS(TAKE_LAST, take_last, 2, 2),
+    ASC_OP_RULES,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_LINEAR_0,
     .doc = "One element of each row, by i32 indices; indices outside read the nearest, so check them before.",
     .formula = "y[..] = a[..,index[..]]",

@@ -91,39 +91,20 @@ static void cost(const asc_call *c,
 }
 
 static bool sample(int i, asc_sample *out) {
-    static const struct {
-        asc_shape shape;
-        int64_t k, largest;
-    } cases[] = {
-        {{.rank = 1, .dims = {7}}, 3, 1},      {{.rank = 1, .dims = {1}}, 1, 0},
-        {{.rank = 2, .dims = {3, 5}}, 5, 0},   {{.rank = 3, .dims = {2, 3, 5}}, 2, 1},
-        {{.rank = 2, .dims = {2, 67}}, 67, 1}, {{.rank = 2, .dims = {2, 3}}, 0, 1},
-        {{.rank = 2, .dims = {0, 3}}, 2, 1},
+    static const asc_case cases[] = {
+        {{.rank = 1, .dims = {7}}, {.i = {3, 1}}},      {{.rank = 1, .dims = {1}}, {.i = {1, 0}}},
+        {{.rank = 2, .dims = {3, 5}}, {.i = {5, 0}}},   {{.rank = 3, .dims = {2, 3, 5}}, {.i = {2, 1}}},
+        {{.rank = 2, .dims = {2, 67}}, {.i = {67, 1}}}, {{.rank = 2, .dims = {2, 3}}, {.i = {0, 1}}},
+        {{.rank = 2, .dims = {0, 3}}, {.i = {2, 1}}},
     };
-    if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
-    *out = (asc_sample){.n_in = 1,
-                        .in_dtype = {ASC_DTYPE_F32},
-                        .in_shape = {cases[i].shape},
-                        .lo = {-2},
-                        .hi = {2},
-                        .min_gap = 1e-3};
-    out->attrs.i[0] = cases[i].k;
-    out->attrs.i[1] = cases[i].largest;
-    return true;
+    return asc_sample_apart(i, cases, ASC_N_CASES(cases), out);
 }
 
 const asc_op asc_op_top_k = {
-    .name = "top_k",
-    .opcode = ASC_OPCODE_TOP_K,
-    .min_in = 1,
-    .max_in = 1,
-    .attrs = attr_defs,
-    .n_attrs = 2,
-    .infer = infer,
-    .ref = ref,
+    ASC_OP_FIELDS(TOP_K, top_k, 1, 1),
+    ASC_OP_ATTRS,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_NO_GRAD,
     .doc = "Positions of the k largest or smallest values of each row, as i32, best first; NaN is largest.",
     .formula = "y[..,j] = position of the j-th largest (smallest) of a[..,:]",

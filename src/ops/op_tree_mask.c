@@ -65,17 +65,11 @@ static bool sample(int i, asc_sample *out) {
 }
 
 const asc_op asc_op_tree_mask = {
-    .name = "tree_mask",
-    .opcode = ASC_OPCODE_TREE_MASK,
-    .min_in = 2,
-    .max_in = 2,
+    ASC_OP_FIELDS(TREE_MASK, tree_mask, 2, 2),
     .attrs = attrs,
     .n_attrs = 2,
-    .infer = infer,
-    .ref = ref,
     .fuse = ASC_FUSE_NONE,
     .cost = cost,
-    .sample = sample,
     .flags = ASC_OP_NO_GRAD,
     .doc = "Which keys of a tree, given by each key's parent, its last keys see: themselves and their "
            "ancestors.",

@@ -35,26 +35,15 @@ static bool sample(int i, asc_sample *out) {
     };
     if (i < 0 || i >= (int)(sizeof shapes / sizeof shapes[0])) return false;
     *out = (asc_sample){.n_in = 3, .no_grad = {true}, .lo = {0, -2, -2}, .hi = {1, 2, 2}};
-    for (int k = 0; k < 3; k++) {
-        out->in_dtype[k] = ASC_DTYPE_F32;
-        out->in_shape[k] = shapes[i][k];
-    }
+    for (int k = 0; k < 3; k++) out->in_shape[k] = shapes[i][k];
     return true;
 }
 
 const asc_op asc_op_where = {
-    .name = "where",
-    .opcode = ASC_OPCODE_WHERE,
-    .min_in = 3,
-    .max_in = 3,
-    .infer = asc_infer_float,
-    .ref = ref,
-    .vjp = vjp,
-    .jvp = jvp,
-    .fuse = ASC_FUSE_POINTWISE,
-    .expr = ASC_TEXT(EXPR),
+    ASC_OP_FIELDS_OF(WHERE, where, 3, 3, asc_infer_float, sample),
+    ASC_OP_RULES,
+    ASC_POINTWISE_FIELDS,
     .cost = asc_cost_pointwise,
-    .sample = sample,
     .flags = ASC_OP_INPLACE,
     .doc = "Choice by a condition, with broadcasting; a where cond is not 0.",
     .formula = "y = cond != 0 ? a : b",

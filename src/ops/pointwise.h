@@ -7,6 +7,7 @@
 #ifndef ASC_POINTWISE_H
 #define ASC_POINTWISE_H
 
+#include "descriptor.h"
 #include "ops.h"
 #include <math.h>
 
@@ -40,12 +41,12 @@ static inline void asc_ref_unary(const asc_ref_args *a, double (*f)(double)) {
 
 /* f gets the attributes s0 and s1 too. */
 static inline void asc_ref_param(const asc_ref_args *a, double (*f)(double, double, double)) {
+    const double s0 = a->attrs->f[0], s1 = a->attrs->f[1];
     asc_rows w;
     for (bool more = asc_rows_begin(&w, a); more; more = asc_rows_next(&w)) {
         double *y = a->out.data + w.off[0];
         const double *x = a->in[0].data + w.off[1];
-        for (int64_t i = 0; i < w.n; i++)
-            y[i * w.step[0]] = f(x[i * w.step[1]], a->attrs->f[0], a->attrs->f[1]);
+        for (int64_t i = 0; i < w.n; i++) y[i * w.step[0]] = f(x[i * w.step[1]], s0, s1);
     }
 }
 
@@ -72,9 +73,10 @@ static inline void asc_ref_ternary(const asc_ref_args *a, double (*f)(double, do
 /* Sample cases: ranks 0 to 4, odd sizes, size-1 broadcasting (two inputs). False when there is no case i. */
 bool asc_sample_unary(int i, asc_sample *out, double lo, double hi, double min_gap);
 bool asc_sample_binary(int i, asc_sample *out, double lo, double hi, double min_gap);
+/* Gives a sample n float attributes; true, so that it can end a sample function. */
+bool asc_sample_params(asc_sample *out, const double *params, int n);
 
-/* Tangents may be NULL (zero): their sum, and one brought to the shape of y. */
-asc_tensor *asc_tangent_sum(asc_ctx *ctx, asc_tensor *s, asc_tensor *t);
+/* A tangent, NULL or not, brought to the shape of y. */
 asc_tensor *asc_tangent_like(asc_ctx *ctx, asc_tensor *t, const asc_tensor *y);
 /* A scalar constant; broadcasts against anything. */
 asc_tensor *asc_scalar(asc_ctx *ctx, double value);
@@ -137,11 +139,9 @@ asc_tensor *asc_silu_curve(asc_ctx *ctx, asc_tensor *x);
     }
 
 /* Fields of the descriptor that are the same for all. */
-#define ASC_UNARY_FIELDS(E, op)                                                                              \
-    .name = #op, .opcode = ASC_OPCODE_##E, .min_in = 1, .max_in = 1, .infer = asc_infer_same, .ref = ref,    \
-    .fuse = ASC_FUSE_POINTWISE, .expr = ASC_TEXT(EXPR), .sample = sample
+#define ASC_POINTWISE_FIELDS .fuse = ASC_FUSE_POINTWISE, .expr = ASC_TEXT(EXPR)
+#define ASC_UNARY_FIELDS(E, op) ASC_OP_FIELDS_OF(E, op, 1, 1, asc_infer_same, sample), ASC_POINTWISE_FIELDS
 #define ASC_BINARY_FIELDS(E, op)                                                                             \
-    .name = #op, .opcode = ASC_OPCODE_##E, .min_in = 2, .max_in = 2, .infer = asc_infer_float, .ref = ref,   \
-    .fuse = ASC_FUSE_POINTWISE, .expr = ASC_TEXT(EXPR), .cost = asc_cost_pointwise, .sample = sample
+    ASC_OP_FIELDS_OF(E, op, 2, 2, asc_infer_float, sample), ASC_POINTWISE_FIELDS, .cost = asc_cost_pointwise
 
 #endif

@@ -153,25 +153,19 @@ asc_status asc_infer_place(asc_ctx *ctx, asc_call *c) {
     return st;
 }
 
-bool asc_sample_axis(int i, bool flag, asc_sample *out) {
-    static const struct {
-        asc_shape shape;
-        int64_t axis, flag;
-    } cases[] = {
-        {{.rank = 1, .dims = {7}}, 0, 0},     {{.rank = 1, .dims = {1}}, 0, 1},
-        {{.rank = 2, .dims = {3, 5}}, 1, 1},  {{.rank = 3, .dims = {2, 3, 5}}, 1, 0},
-        {{.rank = 2, .dims = {13, 2}}, 0, 0},
-    };
-    if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
-    *out = (asc_sample){.n_in = 1,
-                        .in_dtype = {ASC_DTYPE_F32},
-                        .in_shape = {cases[i].shape},
-                        .lo = {-2},
-                        .hi = {2},
-                        .min_gap = 1e-3};
-    out->attrs.i[0] = cases[i].axis;
-    if (flag) out->attrs.i[1] = cases[i].flag;
+bool asc_sample_apart(int i, const asc_case *cases, int n_cases, asc_sample *out) {
+    if (!asc_sample_case(i, cases, n_cases, out)) return false;
+    out->min_gap = 1e-3;
     return true;
+}
+
+bool asc_sample_axis(int i, asc_sample *out) {
+    static const asc_case cases[] = {
+        {{.rank = 1, .dims = {7}}, {.i = {0, 0}}},     {{.rank = 1, .dims = {1}}, {.i = {0, 1}}},
+        {{.rank = 2, .dims = {3, 5}}, {.i = {1, 1}}},  {{.rank = 3, .dims = {2, 3, 5}}, {.i = {1, 0}}},
+        {{.rank = 2, .dims = {13, 2}}, {.i = {0, 0}}},
+    };
+    return asc_sample_apart(i, cases, ASC_N_CASES(cases), out);
 }
 
 asc_shape asc_reduce_kept(const asc_tensor *in, const asc_attrs *attrs) {
@@ -196,21 +190,15 @@ void asc_cost_reduce(const asc_call *c, asc_cost *out) {
 }
 
 bool asc_sample_reduce(int i, asc_sample *out) {
-    static const struct {
-        asc_shape shape;
-        int64_t attrs[8]; /* count, axes.., keep at ASC_REDUCE_KEEP */
-    } cases[] = {
-        {{.rank = 0}, {0}},
-        {{.rank = 1, .dims = {7}}, {1, 0}},
-        {{.rank = 2, .dims = {3, 5}}, {1, 1, 0, 0, 0, 0, 0, 1}},
-        {{.rank = 3, .dims = {2, 3, 5}}, {2, 0, 2}},
-        {{.rank = 3, .dims = {2, 3, 5}}, {2, 1, 2, 0, 0, 0, 0, 1}},
-        {{.rank = 4, .dims = {2, 1, 3, 2}}, {4, 0, 1, 2, 3}},
-        {{.rank = 2, .dims = {67, 3}}, {1, 0}},
+    static const asc_case cases[] = {
+        /* count, axes.., keep at ASC_REDUCE_KEEP */
+        {{.rank = 0}, {.i = {0}}},
+        {{.rank = 1, .dims = {7}}, {.i = {1, 0}}},
+        {{.rank = 2, .dims = {3, 5}}, {.i = {1, 1, 0, 0, 0, 0, 0, 1}}},
+        {{.rank = 3, .dims = {2, 3, 5}}, {.i = {2, 0, 2}}},
+        {{.rank = 3, .dims = {2, 3, 5}}, {.i = {2, 1, 2, 0, 0, 0, 0, 1}}},
+        {{.rank = 4, .dims = {2, 1, 3, 2}}, {.i = {4, 0, 1, 2, 3}}},
+        {{.rank = 2, .dims = {67, 3}}, {.i = {1, 0}}},
     };
-    if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
-    *out = (asc_sample){
-        .n_in = 1, .in_dtype = {ASC_DTYPE_F32}, .in_shape = {cases[i].shape}, .lo = {-2}, .hi = {2}};
-    for (int k = 0; k < 8; k++) out->attrs.i[k] = cases[i].attrs[k];
-    return true;
+    return asc_sample_case(i, cases, ASC_N_CASES(cases), out);
 }

@@ -5,7 +5,13 @@
 #ifndef ASC_REDUCE_H
 #define ASC_REDUCE_H
 
+#include "descriptor.h"
 #include "ops.h"
+
+/* Fields of the descriptors of sum, mean and log_sum_exp. */
+#define ASC_REDUCE_FIELDS(E, op)                                                                             \
+    ASC_OP_FIELDS_OF(E, op, 1, 1, asc_infer_reduce, asc_sample_reduce), ASC_OP_ATTRS, ASC_OP_RULES,          \
+        .fuse = ASC_FUSE_REDUCE
 
 enum { ASC_REDUCE_KEEP = 7 };
 
@@ -32,8 +38,10 @@ int64_t asc_find_largest(const double *x, int64_t stride, int64_t n);
 int64_t asc_find_extreme(const double *x, int64_t stride, int64_t n, bool smallest, bool last);
 /* Shape rule of arg_max and arg_min: i32 without the axis i[0]. */
 asc_status asc_infer_place(asc_ctx *ctx, asc_call *c);
-/* Sample cases of max and its relatives: axis at i[0]; a flag at i[1] if `flag`. */
-bool asc_sample_axis(int i, bool flag, asc_sample *out);
+/* As asc_sample_case, with values that differ by 1e-3 or more: for ops that choose one of them. */
+bool asc_sample_apart(int i, const asc_case *cases, int n_cases, asc_sample *out);
+/* Sample cases of max's relatives: axis at i[0], a flag at i[1]. */
+bool asc_sample_axis(int i, asc_sample *out);
 /* Shape of the input with the reduced axes of length 1. */
 asc_shape asc_reduce_kept(const asc_tensor *in, const asc_attrs *attrs);
 /* f32 like in: 1 at the largest value of each run along axis (the first of equals), else 0. A constant for

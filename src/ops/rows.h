@@ -2,7 +2,7 @@
 #ifndef ASC_ROWS_H
 #define ASC_ROWS_H
 
-#include "op.h"
+#include "descriptor.h"
 
 enum { ASC_ROW_MAX_IN = 4 };
 
@@ -28,12 +28,13 @@ asc_status asc_infer_per_column(asc_ctx *ctx, const asc_call *c, int k, const ch
 /* Bytes of one pass over inputs and result, `flops_per_elem` operations an element of the result. */
 void asc_cost_rows(const asc_call *c, double flops_per_elem, asc_cost *out);
 
+/* Samples of softmax and its logarithm: rows of scores. */
+bool asc_sample_scores(int i, asc_sample *out);
+
 /* Recorded helpers. Mean and sum over the last axis, which stays as a dimension of 1. */
 asc_tensor *asc_row_mean(asc_ctx *ctx, asc_tensor *a);
 asc_tensor *asc_row_sum(asc_ctx *ctx, asc_tensor *a);
 /* Sum over all axes but the last: [D]. */
 asc_tensor *asc_column_sum(asc_ctx *ctx, asc_tensor *a);
-/* a + b where NULL stands for zero. */
-asc_tensor *asc_add_or(asc_ctx *ctx, asc_tensor *a, asc_tensor *b);
 
 #endif

@@ -182,6 +182,13 @@ double asc_conv_flops(const asc_conv_sizes *s) {
     return f;
 }
 
+void asc_cost_conv(const asc_call *c, asc_cost *out) {
+    asc_conv_sizes s;
+    asc_conv_sizes_of(c, &s);
+    asc_cost_move(c, out);
+    out->flops = asc_conv_flops(&s);
+}
+
 asc_tensor *asc_sum_planes(asc_ctx *ctx, asc_tensor *g) {
     const int axes[] = {0, 2, 3, 4};
     const int n = asc_spatial_rank(g);

@@ -3,7 +3,7 @@
 #define ASC_WINDOW_H
 
 #include "ascribe/ops.h"
-#include "op.h"
+#include "descriptor.h"
 
 /* Slots of the attributes; an op's table names those that it uses. */
 enum {
@@ -61,6 +61,25 @@ static inline void asc_window_valid(int64_t off, int64_t stride, int64_t in, int
     if (*first > *end) *first = *end;
 }
 
+/* Defines best_row(): the widest build of row_steps(const row *) that this CPU runs. Wider registers keep the
+ * bits as long as row_steps keeps products and sums apart. Needs cpu.h. */
+#if defined(__x86_64__)
+#define ASC_ROW_BY_ISA                                                                                       \
+    typedef void (*row_fn)(const row *r);                                                                    \
+    static void row_baseline(const row *r) { row_steps(r); }                                                 \
+    __attribute__((target("avx2"))) static void row_avx2(const row *r) { row_steps(r); }                     \
+    __attribute__((target("avx512f"))) static void row_avx512(const row *r) { row_steps(r); }                \
+    static row_fn best_row(void) {                                                                           \
+        const asc_isa isa = asc_cpu_vector_isa();                                                            \
+        return isa == ASC_ISA_AVX512 ? row_avx512 : isa == ASC_ISA_AVX2 ? row_avx2 : row_baseline;           \
+    }
+#else
+#define ASC_ROW_BY_ISA                                                                                       \
+    typedef void (*row_fn)(const row *r);                                                                    \
+    static void row_baseline(const row *r) { row_steps(r); }                                                 \
+    static row_fn best_row(void) { return row_baseline; }
+#endif
+
 /* An array [B,C,spatial] with three spatial axes, as reference kernels walk it. */
 typedef struct asc_planes {
     double *data;
@@ -85,6 +104,8 @@ typedef struct asc_conv_sizes {
 void asc_conv_sizes_of(const asc_call *c, asc_conv_sizes *out);
 /* Multiplications and additions of it. */
 double asc_conv_flops(const asc_conv_sizes *s);
+/* Of one of the three ops: those, and one pass over inputs and result. */
+void asc_cost_conv(const asc_call *c, asc_cost *out);
 /* Sample cases of the three ops: shapes of x, w and y of one convolution. */
 typedef struct asc_conv_case {
     asc_shape x, w, y;
