@@ -3,6 +3,7 @@
  * gives no reduce. */
 #include "ascribe/dataset.h"
 #include "coalition.h"
+#include "stretch.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,23 +58,7 @@ static asc_status stretch(walk *w, const column *c, const asc_array *a, const ch
                  c->value, asc_shape_text(&a->shape, got), asc_shape_text(&c->shape, want));
         return asc_hint(w->ctx, "its first dimension must be 1, so that it fits every batch");
     }
-    double *raw = asc_calloc(w->ctx, ASC_MEM_GENERAL, (size_t)n, sizeof *raw);
-    if (raw == NULL) return ASC_RESOURCE_EXHAUSTED;
-    asc_array_get(a, 0, n, raw);
-    for (size_t e = 0; e < c->size; e++) {
-        int64_t rest = (int64_t)e, at = 0, step = 1;
-        for (int d = full.rank - 1; d >= 0; d--) {
-            int64_t i = rest % full.dims[d];
-            int own = d - (full.rank - a->shape.rank);
-            rest /= full.dims[d];
-            if (own < 0) continue;
-            if (a->shape.dims[own] > 1) at += i * step;
-            step *= a->shape.dims[own];
-        }
-        out[e] = raw[at];
-    }
-    asc_free(w->ctx, raw);
-    return ASC_OK;
+    return asc_array_stretch(w->ctx, a, &full, out);
 }
 
 static int by_value(const void *a, const void *b) {

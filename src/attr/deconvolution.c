@@ -2,15 +2,7 @@
 #include "method.h"
 #include "ruled_pass.h"
 
-static asc_status attribute(asc_task *t) {
-    asc_rule_options o;
-    asc_rules rules = {0};
-    asc_status st = asc_task_rule_options(t, &o);
-    if (st == ASC_OK) st = asc_rules_init_deconvolution(t->ctx, &o, &rules);
-    if (st == ASC_OK) st = asc_task_ruled_gradient(t, &rules);
-    asc_rules_deinit(&rules);
-    return st;
-}
+static asc_status attribute(asc_task *t) { return asc_task_gradient_by(t, asc_rules_init_deconvolution); }
 
 const asc_method asc_method_deconvolution = {
     .info = {.name = "deconvolution",

@@ -51,6 +51,17 @@ asc_status asc_task_ruled_gradient(asc_task *t, asc_rules *r) {
     return st == ASC_OK ? asc_task_note_fallbacks(t, r) : st;
 }
 
+asc_status asc_task_gradient_by(asc_task *t,
+                                asc_status (*init)(asc_ctx *ctx, const asc_rule_options *o, asc_rules *out)) {
+    asc_rule_options o;
+    asc_rules rules = {0};
+    asc_status st = asc_task_rule_options(t, &o);
+    if (st == ASC_OK) st = init(t->ctx, &o, &rules);
+    if (st == ASC_OK) st = asc_task_ruled_gradient(t, &rules);
+    asc_rules_deinit(&rules);
+    return st;
+}
+
 /* ---- pairs ---- */
 
 /* Row e * each + b is example e against baseline b. */

@@ -1,4 +1,5 @@
 /* task_masks.c - groups of elements that count as one feature: ids of any kind become 0, 1, 2, ... */
+#include "stretch.h"
 #include "task_parts.h"
 #include <stdlib.h>
 #include <string.h>
@@ -19,41 +20,23 @@ static asc_status stretch(asc_task *t, asc_var *v, const asc_array *a, double **
     memcpy(full.dims + 1, v->shape.dims, (size_t)v->shape.rank * sizeof *full.dims);
     bool per_example = t->batched && a->shape.rank == full.rank && a->shape.dims[0] > 1;
     full.dims[0] = per_example ? (int64_t)t->n : 1;
-    int64_t n = asc_array_count(a), elems;
+    const int64_t n = asc_array_count(a), elems = asc_shape_elems(&full);
     if (asc_elem_is_float(a->elem))
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the mask of '%.60s' holds %s; it must hold integers",
                         v->name, asc_elem_name(a->elem));
     if (n <= 0 || !asc_shape_broadcast(&a->shape, &full, &fit) || !asc_shape_eq(&fit, &full))
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the mask of '%.60s' has shape %s; one example has %s",
                         v->name, asc_shape_text(&a->shape, got), asc_shape_text(&v->shape, want));
-    elems = asc_shape_elems(&full);
-    double *raw = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)n, sizeof *raw),
-           *ids = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)elems, sizeof *ids);
-    *out = ids;
+    double *ids = *out = asc_calloc(ctx, ASC_MEM_GENERAL, (size_t)elems, sizeof *ids);
     *out_rows = (size_t)full.dims[0];
-    if (raw == NULL || ids == NULL) {
-        asc_free(ctx, raw);
-        return ASC_RESOURCE_EXHAUSTED;
+    if (ids == NULL) return ASC_RESOURCE_EXHAUSTED;
+    asc_status st = asc_array_stretch(ctx, a, &full, ids);
+    for (int64_t e = 0; st == ASC_OK && e < elems; e++) {
+        if (ids[e] >= MOST_ID || ids[e] <= -MOST_ID) /* neighbours would become one feature */
+            st = ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "the mask of '%.60s': id %.17g is not below 2^53", v->name,
+                          ids[e]);
     }
-    asc_array_get(a, 0, n, raw);
-    for (int64_t e = 0; e < elems; e++) {
-        int64_t rest = e, at = 0, step = 1;
-        for (int d = full.rank - 1; d >= 0; d--) {
-            int64_t i = rest % full.dims[d], own = d - (full.rank - a->shape.rank);
-            rest /= full.dims[d];
-            if (own < 0) continue;
-            if (a->shape.dims[own] > 1) at += i * step;
-            step *= a->shape.dims[own];
-        }
-        ids[e] = raw[at];
-        if (raw[at] >= MOST_ID || raw[at] <= -MOST_ID) { /* neighbours would become one feature */
-            asc_free(ctx, raw);
-            return ASC_FAIL(ctx, ASC_OUT_OF_RANGE, "the mask of '%.60s': id %.17g is not below 2^53", v->name,
-                            ids[e]);
-        }
-    }
-    asc_free(ctx, raw);
-    return ASC_OK;
+    return st;
 }
 
 static asc_status number(asc_task *t, double *const *ids, const size_t *rows) {

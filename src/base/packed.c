@@ -1,5 +1,6 @@
 /* packed.c - see packed.h. */
 #include "packed.h"
+#include "alloc.h"
 #include "hash.h"
 #include "view.h"
 #include <stdio.h>
@@ -85,4 +86,14 @@ asc_status asc_unpack_sum(const asc_unpack *r) {
     if (asc_unpack_sum_fits(r->start, (size_t)(r->end - r->start) + ASC_PACKED_SUM)) return ASC_OK;
     ASC_FAIL(r->ctx, ASC_DATA_LOSS, "%s: the checksum is not that of the contents", r->what);
     return asc_hint(r->ctx, "the file is damaged: copy it again");
+}
+
+asc_status asc_unpack_opened(asc_ctx *ctx, asc_status parsed, const char *path, char *take_bytes,
+                             char **owned) {
+    if (parsed == ASC_OK) {
+        *owned = take_bytes;
+        return ASC_OK;
+    }
+    asc_free(ctx, take_bytes);
+    return asc_fail_context(ctx, "'%.300s'", path);
 }

@@ -40,4 +40,10 @@ ASC_MUST_USE asc_status asc_unpack_fill(asc_unpack *r);
 /* DATA_LOSS unless the checksum behind the end fits. */
 ASC_MUST_USE asc_status asc_unpack_sum(const asc_unpack *r);
 
+/* Ends the opening of a file at `path` whose bytes were parsed with result `parsed`: where that is well the
+ * bytes go to *owned, the place of the thing that lends them; otherwise they are freed, owned is not touched
+ * and the error names the path. */
+asc_status asc_unpack_opened(asc_ctx *ctx, asc_status parsed, const char *path, char *take_bytes,
+                             char **owned);
+
 #endif

@@ -327,12 +327,7 @@ asc_status asc_ascp_open(asc_ctx *ctx, const char *path, asc_ascp **out) {
     asc_status st = asc_file_read(ctx, path, MOST_FILE, &bytes, &n);
     if (st != ASC_OK) return st;
     st = asc_ascp_parse(ctx, bytes, n, out);
-    if (st == ASC_OK) {
-        (*out)->owned = bytes;
-        return ASC_OK;
-    }
-    asc_free(ctx, bytes);
-    return asc_fail_context(ctx, "'%.300s'", path);
+    return asc_unpack_opened(ctx, st, path, bytes, st == ASC_OK ? &(*out)->owned : NULL);
 }
 
 void asc_ascp_close(asc_ascp *f) {

@@ -6,6 +6,7 @@
 #include "file.h"
 #include "hash.h"
 #include "packed.h"
+#include "program_text.h"
 #include "strbuf.h"
 #include <stdio.h>
 #include <string.h>
@@ -109,23 +110,6 @@ static asc_status array_of(writer *w, const asc_buffer *buf, asc_dtype dtype, co
     return ASC_OK;
 }
 
-/* The text, with labels that fit a line. */
-static asc_status print_program(asc_ctx *ctx, const asc_program *p, asc_strbuf *out) {
-    asc_program plain = *p;
-    size_t bytes;
-    if (!asc_mul_size(p->n_nodes + 1, sizeof *p->nodes, &bytes)) return ASC_RESOURCE_EXHAUSTED;
-    plain.nodes = asc_alloc(ctx, ASC_MEM_PROGRAM, bytes);
-    if (plain.nodes == NULL) return ASC_RESOURCE_EXHAUSTED;
-    memcpy(plain.nodes, p->nodes, p->n_nodes * sizeof *p->nodes);
-    for (size_t i = 0; i < p->n_nodes; i++) {
-        if (plain.nodes[i].label != NULL && strpbrk(plain.nodes[i].label, "\n\r") != NULL)
-            plain.nodes[i].label = NULL;
-    }
-    asc_program_print(&plain, out);
-    asc_free(ctx, plain.nodes);
-    return asc_strbuf_status(out);
-}
-
 /* Where each input of the program and each output of the function comes from. With put false only the arrays
  * are collected. */
 static asc_status put_ends(writer *w, const asc_capture *p, bool put) {
@@ -163,7 +147,7 @@ static asc_status put_block(writer *w, const asc_compiled *c, const asc_capture 
     asc_strbuf text;
     asc_status st = ASC_OK;
     asc_strbuf_init(&text, w->ctx);
-    if (e != NULL) ASC_TRY(print_program(w->ctx, &e->program, &text));
+    if (e != NULL) ASC_TRY(asc_program_text(w->ctx, &e->program, true, &text));
     if (text.len > ASC_ASCP_MOST_TEXT) {
         st = ASC_FAIL(w->ctx, ASC_INVALID_ARGUMENT, "a program of %zu bytes of text", text.len);
         goto done;

@@ -7,6 +7,7 @@
 #include "hash.h"
 #include "packed.h"
 #include "passes.h"
+#include "program_text.h"
 #include "view.h"
 #include <stdio.h>
 #include <string.h>
@@ -34,21 +35,6 @@ void asc_disk_build_text(const asc_ctx *ctx, char out[ASC_DISK_MOST_BUILD]) {
 
 /* ---- writing ---- */
 
-/* Labels stay out: they are the recording's, and a program may come from another one of the same structure.
- */
-static asc_status print_plain(asc_ctx *ctx, const asc_program *p, asc_strbuf *out) {
-    asc_program plain = *p;
-    size_t bytes;
-    if (!asc_mul_size(p->n_nodes + 1, sizeof *p->nodes, &bytes)) return ASC_RESOURCE_EXHAUSTED;
-    plain.nodes = asc_alloc(ctx, ASC_MEM_PROGRAM, bytes);
-    if (plain.nodes == NULL) return ASC_RESOURCE_EXHAUSTED;
-    memcpy(plain.nodes, p->nodes, p->n_nodes * sizeof *p->nodes);
-    for (size_t i = 0; i < p->n_nodes; i++) plain.nodes[i].label = NULL;
-    asc_program_print(&plain, out);
-    asc_free(ctx, plain.nodes);
-    return asc_strbuf_status(out);
-}
-
 asc_status asc_disk_pack(asc_ctx *ctx, const uint64_t *key, size_t n_key, const asc_exe *e, asc_strbuf *out) {
     const asc_program *p = &e->program;
     char build[ASC_DISK_MOST_BUILD];
@@ -61,7 +47,9 @@ asc_status asc_disk_pack(asc_ctx *ctx, const uint64_t *key, size_t n_key, const 
     }
     asc_strbuf_init(&text, ctx);
     asc_disk_build_text(ctx, build);
-    ASC_TRY(print_plain(ctx, p, &text));
+    /* Labels stay out: they are the recording's, and a program may come from another one of the same
+     * structure. */
+    ASC_TRY(asc_program_text(ctx, p, false, &text));
     asc_strbuf_adds(out, ASC_DISK_MAGIC);
     asc_pack_u32(out, ASC_DISK_VERSION);
     asc_pack_u32(out, (uint32_t)strlen(build));

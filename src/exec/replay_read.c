@@ -121,12 +121,7 @@ asc_status asc_replay_open(asc_ctx *ctx, const char *path, asc_replay **out) {
     asc_status st = asc_file_read(ctx, path, MOST_FILE, &bytes, &n);
     if (st != ASC_OK) return st;
     st = asc_replay_parse(ctx, bytes, n, out);
-    if (st == ASC_OK) {
-        (*out)->owned = bytes;
-        return ASC_OK;
-    }
-    asc_free(ctx, bytes);
-    return asc_fail_context(ctx, "'%.300s'", path);
+    return asc_unpack_opened(ctx, st, path, bytes, st == ASC_OK ? &(*out)->owned : NULL);
 }
 
 void asc_replay_close(asc_replay *r) {

@@ -2,6 +2,7 @@
  * (PGD). */
 #include "ascribe/robust.h"
 #include "metric.h"
+#include "stretch.h"
 #include <math.h>
 #include <string.h>
 
@@ -116,28 +117,10 @@ static asc_status read_mask(attack_job *j, size_t k, const asc_array *a) {
         return ASC_FAIL(j->t->ctx, ASC_INVALID_ARGUMENT, "the mask of '%.60s' has shape %s, the input %s",
                         v->name, asc_shape_text(&a->shape, got), asc_shape_text(&full, want));
     }
-    double *raw = asc_calloc(j->t->ctx, ASC_MEM_GENERAL, (size_t)n, sizeof *raw);
     j->mask[k] = asc_calloc(j->t->ctx, ASC_MEM_GENERAL, (size_t)elems + 1, sizeof **j->mask);
     j->mask_rows[k] = j->t->n;
-    if (raw == NULL || j->mask[k] == NULL) {
-        asc_free(j->t->ctx, raw);
-        return ASC_RESOURCE_EXHAUSTED;
-    }
-    asc_array_get(a, 0, n, raw);
-    for (int64_t e = 0; e < elems; e++) {
-        int64_t rest = e, at = 0, step = 1;
-        for (int d = full.rank - 1; d >= 0; d--) {
-            int64_t i = rest % full.dims[d];
-            int own = d - (full.rank - a->shape.rank);
-            rest /= full.dims[d];
-            if (own < 0) continue;
-            if (a->shape.dims[own] > 1) at += i * step;
-            step *= a->shape.dims[own];
-        }
-        j->mask[k][e] = raw[at];
-    }
-    asc_free(j->t->ctx, raw);
-    return ASC_OK;
+    if (j->mask[k] == NULL) return ASC_RESOURCE_EXHAUSTED;
+    return asc_array_stretch(j->t->ctx, a, &full, j->mask[k]);
 }
 
 static asc_status set_up(attack_job *j) {

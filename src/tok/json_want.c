@@ -1,5 +1,7 @@
 /* json_want.c - see json_want.h. */
 #include "json_want.h"
+#include "alloc.h"
+#include <string.h>
 
 const char *asc_want_type_name(const asc_json *j) {
     switch (asc_json_typeof(j)) {
@@ -116,6 +118,15 @@ asc_status asc_want_kind_of(asc_ctx *ctx, const char *where, asc_view type, cons
     }
     *out = -1;
     return asc_want_unknown(ctx, where, type, known);
+}
+
+asc_status asc_want_step(asc_ctx *ctx, const asc_want_steps *section, asc_view type, void **steps, size_t n,
+                         size_t *cap, int *kind) {
+    asc_status st =
+        asc_want_kind_of(ctx, section->where, type, section->kinds, section->n_kinds, section->known, kind);
+    if (st == ASC_OK) st = asc_grow(ctx, ASC_MEM_TOKENIZER, steps, cap, n + 1, section->step_bytes);
+    if (st == ASC_OK) memset((char *)*steps + n * section->step_bytes, 0, section->step_bytes);
+    return st;
 }
 
 asc_status asc_want_pattern(asc_ctx *ctx, const asc_json *obj, const char *where, asc_view *text,

@@ -41,6 +41,18 @@ typedef struct asc_want_kind {
 } asc_want_kind;
 ASC_MUST_USE asc_status asc_want_kind_of(asc_ctx *ctx, const char *where, asc_view type,
                                          const asc_want_kind *kinds, size_t n, const char *known, int *out);
+/* A section whose components become steps of a list. */
+typedef struct asc_want_steps {
+    const char *where; /* the section's name */
+    const asc_want_kind *kinds;
+    size_t n_kinds;
+    const char *known;
+    size_t step_bytes;
+} asc_want_steps;
+/* A component's kind, and room for its step behind the n that *steps holds, of zeros. The caller counts it.
+ */
+ASC_MUST_USE asc_status asc_want_step(asc_ctx *ctx, const asc_want_steps *section, asc_view type,
+                                      void **steps, size_t n, size_t *cap, int *kind);
 /* {"String": ...} or {"Regex": ...}. */
 ASC_MUST_USE asc_status asc_want_pattern(asc_ctx *ctx, const asc_json *obj, const char *where, asc_view *text,
                                          bool *regex);

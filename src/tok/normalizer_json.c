@@ -63,16 +63,16 @@ done:
     return st;
 }
 
+static const asc_want_steps section = {where, types, sizeof types / sizeof *types, known,
+                                       sizeof(asc_norm_step)};
+
 static asc_status add(asc_ctx *ctx, void *self, asc_view type, const asc_json *j) {
     asc_normalizer *n = self;
-    asc_status st = ASC_OK;
     int kind;
-    ASC_TRY(asc_want_kind_of(ctx, where, type, types, sizeof types / sizeof *types, known, &kind));
-    ASC_TRY(asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&n->v, &n->cap, n->n + 1, sizeof *n->v));
-    n->v[n->n] = (asc_norm_step){.kind = (asc_norm_kind)kind};
-    st = fill(ctx, &n->v[n->n++], j);
-done:
-    return st;
+    asc_status st = asc_want_step(ctx, &section, type, (void **)&n->v, n->n, &n->cap, &kind);
+    if (st != ASC_OK) return st;
+    n->v[n->n].kind = (asc_norm_kind)kind;
+    return fill(ctx, &n->v[n->n++], j);
 }
 
 asc_status asc_normalizer_init(asc_ctx *ctx, asc_normalizer *n, const asc_json *j) {

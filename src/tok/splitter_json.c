@@ -114,16 +114,16 @@ done:
     return st;
 }
 
+static const asc_want_steps section = {where, types, sizeof types / sizeof *types, known,
+                                       sizeof(asc_split_step)};
+
 static asc_status add(asc_ctx *ctx, void *self, asc_view type, const asc_json *j) {
     asc_splitter *s = self;
-    asc_status st = ASC_OK;
     int kind;
-    ASC_TRY(asc_want_kind_of(ctx, where, type, types, sizeof types / sizeof *types, known, &kind));
-    ASC_TRY(asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&s->v, &s->cap, s->n + 1, sizeof *s->v));
-    s->v[s->n] = (asc_split_step){.kind = (asc_split_kind)kind};
-    st = fill(ctx, &s->v[s->n++], j);
-done:
-    return st;
+    asc_status st = asc_want_step(ctx, &section, type, (void **)&s->v, s->n, &s->cap, &kind);
+    if (st != ASC_OK) return st;
+    s->v[s->n].kind = (asc_split_kind)kind;
+    return fill(ctx, &s->v[s->n++], j);
 }
 
 asc_status asc_splitter_init(asc_ctx *ctx, asc_splitter *s, const asc_json *j) {

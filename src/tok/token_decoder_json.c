@@ -85,16 +85,16 @@ done:
     return st;
 }
 
+static const asc_want_steps section = {where, types, sizeof types / sizeof *types, known,
+                                       sizeof(asc_decoder_step)};
+
 static asc_status add(asc_ctx *ctx, void *self, asc_view type, const asc_json *j) {
     asc_token_decoder *d = self;
-    asc_status st = ASC_OK;
     int kind;
-    ASC_TRY(asc_want_kind_of(ctx, where, type, types, sizeof types / sizeof *types, known, &kind));
-    ASC_TRY(asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&d->v, &d->cap, d->n + 1, sizeof *d->v));
-    d->v[d->n] = (asc_decoder_step){.kind = (asc_decoder_kind)kind};
-    st = fill(ctx, &d->v[d->n++], j);
-done:
-    return st;
+    asc_status st = asc_want_step(ctx, &section, type, (void **)&d->v, d->n, &d->cap, &kind);
+    if (st != ASC_OK) return st;
+    d->v[d->n].kind = (asc_decoder_kind)kind;
+    return fill(ctx, &d->v[d->n++], j);
 }
 
 asc_status asc_token_decoder_init(asc_ctx *ctx, asc_token_decoder *d, const asc_json *j) {
