@@ -2,10 +2,12 @@
  * FMA peak; then that of every level of precision, with the same count of operations, so that a ratio says
  * how much faster a level is.
  *
- * usage: bench_gemm [type] [threads] [repeats] [least rows] [most columns]     (default q4_1, all cores, 15)
+ * usage: bench_gemm [type] [threads] [repeats] [least rows] [most columns] [isa]
+ * (default q4_1, all cores, 15, what there is; oneDNN takes what it finds unless DNNL_MAX_CPU_ISA says less)
  * Every figure is the best of `repeats` short runs, the candidates and the peak measured in turn: on a shared
  * machine the best run is the one that was least disturbed. Shapes are those of SmolLM2-135M. */
 #include "fma_peak.h"
+#include "half.h"
 #include "kernel.h"
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -73,6 +75,22 @@ static void *buffer(size_t bytes) {
     return p;
 }
 
+/* Ordinary numbers: bytes that would do for a quant or a scale are denormal as f32, and each product of such
+ * a number takes a hundred times as long. */
+static void weights(asc_dtype t, uint8_t *w, size_t bytes) {
+    const size_t size = (size_t)asc_dtype_of(t)->block_bytes;
+    for (size_t i = 0; i < bytes; i++) w[i] = (uint8_t)(i * 7 % 61); /* small scales, no NaN */
+    if (asc_dtype_of(t)->block_elems > 1) return;
+    for (size_t i = 0; i < bytes / size; i++) {
+        const float x = (float)((int)(i * 7 % 61) - 30) / 32;
+        const uint16_t bits = t == ASC_DTYPE_F16 ? asc_f32_to_f16(x) : asc_f32_to_bf16(x);
+        if (t == ASC_DTYPE_F32)
+            memcpy(w + i * size, &x, size);
+        else
+            memcpy(w + i * size, &bits, size);
+    }
+}
+
 static void measure(problem *p, int repeats) {
     uint64_t best[N_WAYS];
     double flop[N_WAYS];
@@ -108,7 +126,9 @@ int main(int argc, char **argv) {
     int t = asc_dtype_from_name(argc > 1 ? argv[1] : "q4_1");
     if (t < 0 || asc_dtype_expand((asc_dtype)t) == NULL) return 2;
     problem p = {.t = (asc_dtype)t, .threads = argc > 2 ? atoi(argv[2]) : asc_cpu_count()};
-    p.isa = asc_cpu_best_isa();
+    const int isa = asc_isa_from_name(argc > 6 ? argv[6] : "auto");
+    if (isa < 0 || isa > (int)asc_cpu_best_isa()) return 2;
+    p.isa = (asc_isa)isa;
     int repeats = argc > 3 ? atoi(argv[3]) : 15;
     int64_t min_m = argc > 4 ? atoi(argv[4]) : 1, max_n = argc > 5 ? atoi(argv[5]) : 1 << 20;
     size_t w_elems = (size_t)576 * 49152, w_bytes = 0;
@@ -121,7 +141,7 @@ int main(int argc, char **argv) {
     p.scratch_bytes = ((size_t)p.threads + 1) * (16 << 20);
     p.scratch = buffer(p.scratch_bytes);
     for (size_t i = 0; i < (size_t)896 * 1536; i++) p.a[i] = (float)((int)(i % 17) - 8);
-    for (size_t i = 0; i < w_bytes; i++) p.w[i] = (uint8_t)(i * 7 % 61); /* small scales, no NaN */
+    weights(p.t, p.w, w_bytes);
     asc_dtype_expand(p.t)(p.w, p.w32, (int64_t)w_elems);
     for (int tb = 1; tb >= 0; tb--) {
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {

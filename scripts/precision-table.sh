@@ -37,13 +37,18 @@ row. Errors of scores are computed with it (docs/errors.md), so a coarser level 
 - A result names its levels; `ascribe rerun` uses them again, `ascribe compare` names them when they differ.
 - `ascribe compare MODEL --against tpu-default` (also `tpu-high`, `tpu-highest`) computes with the products that matrix
   units make, one, three and six, and says by how much attributions differ from those of f32 products.
-- What the processor computes at a level without `--emulate`: products of nine rows and more with one matrix, f32 or
-  stored (`a W`, `a W^T`; rows of a batch count together, and rows that a pass left of a larger product), have kernels of
-  every level on every processor. At `bf16x6`, `high` and `medium` all else is computed in f32, finer than asked for:
-  fewer rows, convolutions, attention, batches of matrices, products with a turned left factor (gradients of weights).
-  At `int8` those too are made of 8-bit integers, but for attention and the gradients of convolutions.
+- What the processor computes at a level without `--emulate`: numbers at least as exact as the level's. With matrix tiles,
+  products of nine rows and more with one matrix, f32 or stored (`a W`, `a W^T`; rows of a batch count together, and rows that
+  a pass left of a larger product), are made of the level's pieces. All else at `bf16x6`, `high` and `medium` is computed in
+  f32, finer than asked for: fewer rows, convolutions, attention, batches of matrices, products with a turned left factor
+  (gradients of weights), and on processors without tiles everything, since their f32 products are the fastest
+  ([levels-without-tiles.md](decisions/levels-without-tiles.md)): there these levels have the numbers and the speed of `highest`.
+- `int8` is made of 8-bit integers on every processor, with the same bits, in all but attention and the gradients of
+  convolutions. Faster than `highest` are products of nine rows and more with one matrix: with sums of products of bytes
+  (AVX512-VNNI, AVX-VNNI) two to three times, with AVX2 alone about as fast.
 - `highest` is f32 multiplication, or, where there are matrix tiles and sums have 64 terms and more, the products of
-  `bf16x6`, whose errors are no larger (docs/decisions/highest-by-tiles.md).
+  `bf16x6`, whose errors are no larger (docs/decisions/highest-by-tiles.md); stored weights [n,k] are multiplied as whole numbers,
+  with errors alike (docs/decisions/stored-by-tiles.md).
 - At `int8` a row of the left factor and a column of the right one have a step for every 256 values of k, the largest of
   those over 127; sums of 256 products are exact. What has no kernel has one step for all of k, as with `--emulate`.
 - `ascribe compare --emulate` (and `--against`, which implies it) makes every product of its pieces, as a matrix unit does,

@@ -29,10 +29,11 @@ ASC_API bool asc_precision_at(const asc_ctx *ctx, size_t i, const char **site, a
                               bool *used);
 
 /* Devices have kernels of a coarse level where it makes them faster, and compute finer elsewhere:
- * convolutions, attention, few rows. int8 is kept everywhere but in attention and the gradients of
- * convolutions, since who asks for it wants to see what it does. With emulation every product is made of its
- * level's bf16 products, as a matrix unit makes them (stored weights: where the device can), slowly. On the
- * reference device, which knows one level, nothing changes. */
+ * convolutions, attention, few rows; on processors without matrix tiles, all but int8. int8 is kept
+ * everywhere but in attention and the gradients of convolutions, since who asks for it wants to see what it
+ * does. With emulation every product is made of its level's bf16 products, as a matrix unit makes them
+ * (stored weights: where the device can), slowly. On the reference device, which knows one level, nothing
+ * changes. */
 ASC_API void asc_emulate_levels(asc_ctx *ctx, bool on);
 
 /* Attribution refuses to give final numbers with int8 products anywhere, unless told that they are wanted (to

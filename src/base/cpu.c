@@ -1,7 +1,7 @@
 /* cpu.c - see cpu.h. */
 #include "cpu.h"
 #include <sched.h>
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -18,8 +18,22 @@ static bool has_tiles(void) {
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & need) != need) return false;
     return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
 }
+
+/* CPUID 7.1, EAX bit 4: the sums of AVX512-VNNI for vectors of 256 bits, without AVX-512. Asked once, since
+ * the instruction takes microseconds under a hypervisor. */
+static bool has_avx_vnni(void) {
+    static atomic_int known; /* 1 = no, 2 = yes */
+    int is = atomic_load_explicit(&known, memory_order_relaxed);
+    if (is == 0) {
+        unsigned int a = 0, b = 0, c = 0, d = 0;
+        is = __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & 1u << 4) != 0 ? 2 : 1;
+        atomic_store_explicit(&known, is, memory_order_relaxed);
+    }
+    return is == 2;
+}
 #else
 static bool has_tiles(void) { return false; }
+static bool has_avx_vnni(void) { return false; }
 #endif
 
 /* Kernels of this level also round to bf16, multiply bytes and pick bits in vectors. */
@@ -48,6 +62,15 @@ asc_isa asc_cpu_vector_isa(void) {
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return ASC_ISA_AVX2;
 #endif
     return ASC_ISA_BASELINE;
+}
+
+bool asc_cpu_sums_bytes(asc_isa isa) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (isa >= ASC_ISA_AVX512)
+        return asc_cpu_vector_isa() == ASC_ISA_AVX512 && __builtin_cpu_supports("avx512vnni");
+#endif
+    return isa == ASC_ISA_AVX2 && asc_cpu_vector_isa() >= ASC_ISA_AVX2 && has_avx_vnni();
 }
 
 const char *asc_isa_name(asc_isa isa) {

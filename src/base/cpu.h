@@ -2,6 +2,8 @@
 #ifndef ASC_CPU_H
 #define ASC_CPU_H
 
+#include <stdbool.h>
+
 typedef enum asc_isa {
     ASC_ISA_BASELINE = 0,
     ASC_ISA_AVX2 = 1,   /* and FMA, F16C */
@@ -14,6 +16,8 @@ typedef enum asc_isa {
 asc_isa asc_cpu_best_isa(void);
 /* The same without tiles, for code that has none: costs nothing. */
 asc_isa asc_cpu_vector_isa(void);
+/* Whether vectors of that level (AVX2 or AVX512) have sums of products of bytes: the VNNI of each. */
+bool asc_cpu_sums_bytes(asc_isa isa);
 const char *asc_isa_name(asc_isa isa);
 int asc_isa_from_name(const char *name); /* -1 = unknown; "auto" = best */
 int asc_cpu_count(void);                 /* cores in the process's affinity mask, at least 1 */

@@ -166,6 +166,7 @@ static asc_status visit(splitter *s, size_t k, asc_precision level) {
         to = attention(s, n, own);
     } else if (s->rw.p->nodes[n.in[1]].dtype != ASC_DTYPE_F32 || (s->only_int8 && has_kernel(s->rw.p, &n))) {
         n.many_rows = true;
+        n.pieces = own != ASC_PRECISION_INT8; /* which devices never make finer */
         to = asc_program_add(s->rw.p, &n);
     } else if (own == ASC_PRECISION_INT8) {
         to = product_int8(s, n);

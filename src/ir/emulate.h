@@ -12,8 +12,8 @@
  * a level have their own; those that carry none (gradients of convolutions, attention) have `level`.
  * Attention rounds its operands to the pieces that the level knows and keeps the weights in between in f32;
  * at int8 it stays as it is. Stored weights stay as they are: such products keep their level and are marked
- * many_rows, so that the device's own kernel of that level takes them. For devices whose numbers are f32;
- * factors beyond 2^111 overflow. */
+ * many_rows and pieces, so that the device's own kernel of those pieces takes them. For devices whose numbers
+ * are f32; factors beyond 2^111 overflow. */
 ASC_MUST_USE asc_status asc_program_emulate(asc_ctx *ctx, asc_program *p, asc_precision level);
 
 /* The same for the products and convolutions that carry the level int8, and nothing else: a level that is

@@ -137,7 +137,7 @@ static asc_status node_ref(reader *r, const asc_program *p, int32_t *out) {
     return ASC_OK;
 }
 
-/* What may stand between attributes and label: level=NAME rows=many runs=once @REGION. */
+/* What may stand between attributes and label: level=NAME rows=many made=pieces runs=once @REGION. */
 static asc_status marks(reader *r, asc_node *n) {
     for (;;) {
         if (take(r, '@')) {
@@ -153,6 +153,8 @@ static asc_status marks(reader *r, asc_node *n) {
         asc_view v = word(r);
         if (asc_view_eqs(key, "rows") && asc_view_eqs(v, "many")) {
             n->many_rows = true;
+        } else if (asc_view_eqs(key, "made") && asc_view_eqs(v, "pieces")) {
+            n->pieces = true;
         } else if (asc_view_eqs(key, "runs") && asc_view_eqs(v, "once")) {
             n->constant = true;
         } else if (asc_view_eqs(key, "level")) {
@@ -163,7 +165,7 @@ static asc_status marks(reader *r, asc_node *n) {
             if (level < 0) return bad(r, "unknown precision");
             n->level = (asc_precision)level;
         } else {
-            return bad(r, "expected level=, rows=many, runs=once, @region or a label");
+            return bad(r, "expected level=, rows=many, made=pieces, runs=once, @region or a label");
         }
     }
 }

@@ -1,6 +1,6 @@
 /* pass_common.c - common sub-expressions: a node that does what an earlier one does to the same inputs is
- * dropped. Equality is full (op, inputs, attributes byte by byte, type, level, rows); the hash only finds
- * candidates. Never merged: inputs; ops with run-time scalars, whose values may differ in the next run
+ * dropped. Equality is full (op, inputs, attributes byte by byte, type, level, rows, pieces); the hash only
+ * finds candidates. Never merged: inputs; ops with run-time scalars, whose values may differ in the next run
  * (random is one of them); custom ops, whose functions may keep a state. */
 #include "hash.h"
 #include "passes.h"
@@ -12,7 +12,7 @@ static bool mergeable(const asc_node *n) {
 }
 
 static uint64_t hash_of(const asc_node *n) {
-    const int64_t head[2] = {n->op->opcode, (int64_t)n->level * 2 + n->many_rows};
+    const int64_t head[2] = {n->op->opcode, (int64_t)n->level * 4 + n->pieces * 2 + n->many_rows};
     uint64_t h = asc_hash64(head, sizeof head, (uint64_t)n->n_in);
     if (n->n_in > 0) h = asc_hash64(n->in, (size_t)n->n_in * sizeof n->in[0], h);
     return asc_hash64(&n->attrs, sizeof n->attrs, h);
@@ -20,7 +20,8 @@ static uint64_t hash_of(const asc_node *n) {
 
 static bool same(const asc_node *a, const asc_node *b) {
     return a->op == b->op && a->n_in == b->n_in && a->level == b->level && a->many_rows == b->many_rows &&
-           a->group == b->group && a->dtype == b->dtype && asc_shape_eq(&a->shape, &b->shape) &&
+           a->pieces == b->pieces && a->group == b->group && a->dtype == b->dtype &&
+           asc_shape_eq(&a->shape, &b->shape) &&
            memcmp(a->in, b->in, (size_t)a->n_in * sizeof a->in[0]) == 0 &&
            memcmp(&a->attrs, &b->attrs, sizeof a->attrs) == 0;
 }

@@ -67,6 +67,7 @@ void asc_program_print(const asc_program *p, asc_strbuf *out) {
         if (n->level != ASC_PRECISION_HIGHEST)
             asc_strbuf_addf(out, " level=%s", asc_precision_name(n->level));
         if (n->many_rows) asc_strbuf_adds(out, " rows=many");
+        if (n->pieces) asc_strbuf_adds(out, " made=pieces");
         if (n->constant) asc_strbuf_adds(out, " runs=once");
         if (n->group != 0) asc_strbuf_addf(out, " @%d", n->group);
         if (n->label != NULL) asc_strbuf_addf(out, " ; %s", n->label);

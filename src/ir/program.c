@@ -54,6 +54,7 @@ void asc_node_call(const asc_program *p, const asc_node *node, asc_call *out) {
     out->shape = node->shape;
     out->level = node->level;
     out->many_rows = node->many_rows;
+    out->pieces = node->pieces;
 }
 
 static asc_status verify_node(asc_ctx *ctx, const asc_program *p, size_t k) {
@@ -127,7 +128,7 @@ uint64_t asc_program_hash(const asc_program *p) {
         const asc_node *n = &p->nodes[k];
         int64_t head[4 + ASC_MAX_IN + ASC_MAX_RANK] = {
             n->op != NULL ? n->op->opcode : -1, (int64_t)n->dtype, n->shape.rank,
-            (int64_t)n->level * 4 + n->many_rows * 2 + n->constant};
+            (int64_t)n->level * 8 + n->pieces * 4 + n->many_rows * 2 + n->constant};
         for (int i = 0; i < n->n_in; i++) head[4 + i] = n->in[i] + 1;
         for (int i = 0; i < n->shape.rank; i++) head[4 + ASC_MAX_IN + i] = n->shape.dims[i];
         h = asc_hash64(head, sizeof head, h);

@@ -4,7 +4,8 @@
  *   %1 = scale f32 [2,3] %0 {factor=0.5} ; blocks.0
  *   return %1
  * After the attributes may stand: level=medium (a matrix product's precision), rows=many (kernels as for many
- * rows), runs=once (a constant), @2 (the number of its fused region).
+ * rows), made=pieces (of what the level names, nothing finer), runs=once (a constant), @2 (the number of its
+ * fused region).
  */
 #ifndef ASC_PROGRAM_H
 #define ASC_PROGRAM_H
@@ -22,6 +23,7 @@ typedef struct asc_node {
     const char *label;   /* may be NULL; lives as long as the program */
     asc_precision level; /* of matrix products; HIGHEST elsewhere */
     bool many_rows;      /* kernels are chosen as if there were many rows: set where a slice moved up */
+    bool pieces;         /* the level's own products, not finer ones: emulation */
     bool constant; /* depends on no input: the same value in every run until a run-time scalar changes */
     int32_t group; /* 0, or the fused region it belongs to: its nodes stand together and run together, tile by
                       tile, and a value that only the region reads needs no storage */

@@ -34,6 +34,7 @@ asc_tensor *asc_apply(asc_ctx *ctx, const asc_op *op, const asc_attrs *attrs, as
     c.n_in = n_in;
     c.level = op->fuse == ASC_FUSE_GEMM ? g->level : ASC_PRECISION_HIGHEST;
     c.many_rows = g->many_rows;
+    c.pieces = false;
     for (int i = 0; i < n_in; i++) {
         if (in[i]->poison != ASC_OK) return in[i];
         c.in_dtype[i] = in[i]->dtype;

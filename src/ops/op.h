@@ -16,6 +16,7 @@ typedef struct asc_call {
     asc_shape shape;
     asc_precision level; /* of a matrix product (ASC_FUSE_GEMM); HIGHEST elsewhere */
     bool many_rows; /* choose kernels as for many rows, so that the bits stay those of the whole product */
+    bool pieces;    /* of exactly the pieces that the level names, also where f32 products are faster */
 } asc_call;
 
 /* An array as reference kernels see it: doubles (integers and booleans too, exact to 2^53), any strides. */

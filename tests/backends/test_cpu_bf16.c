@@ -22,6 +22,22 @@ enum { N_WAYS = sizeof ways / sizeof ways[0] };
 
 static bool present(int w) { return ways[w].isa <= asc_cpu_best_isa(); }
 
+/* The same int8 by integers. */
+static const struct {
+    const asc_kernel *kernel;
+    bool bytes; /* needs sums of products of bytes */
+} integers[] = {
+    {&asc_kernel_matmul_int8_vnni512, true}, {&asc_kernel_matmul_int8_avx512, false},
+    {&asc_kernel_matmul_int8_vnni256, true}, {&asc_kernel_matmul_int8_avx2, false},
+    {&asc_kernel_matmul_int8_base, false},
+};
+enum { N_INTEGERS = sizeof integers / sizeof integers[0] };
+
+static bool integers_present(int i) {
+    const asc_isa isa = integers[i].kernel->isa;
+    return isa <= asc_cpu_best_isa() && (!integers[i].bytes || asc_cpu_sums_bytes(isa));
+}
+
 /* Exponents drawn from [lo, lo + n); 0 and 255 are denormals and what is not finite. */
 typedef struct range {
     uint32_t lo, n;
@@ -125,11 +141,26 @@ static void near(const problem *p, const float *y, const double *want, const dou
     }
 }
 
+static void same_integers(const problem *p, const float *want) {
+    for (int i = 0; i < N_INTEGERS; i++) {
+        const asc_kernel *kernel = integers[i].kernel;
+        for (int threads = 1; integers_present(i) && threads <= 3; threads += 2) {
+            assert_true(kernel->fits(&p->call));
+            float *y = run(kernel, &p->call, p->in, p->n_out, threads);
+            if (!same_bits(want, y, p->n_out))
+                fail_msg("%s, %d threads, %s, tb %d, K %lld: other bits", kernel->name, threads,
+                         asc_dtype_of(p->call.in_dtype[1])->name, (int)p->attrs.i[1], (long long)inner(p));
+            free(y);
+        }
+    }
+}
+
 /* Every level by every kernel: right, and the same bits whatever the instructions and threads. */
 static void every_way(problem *p) {
     double *want = reference(p, false), *scale = reference(p, true);
     for (size_t l = 0; l < sizeof levels / sizeof levels[0]; l++) {
         p->call.level = levels[l];
+        p->call.pieces = true;
         float *first = NULL;
         for (int w = 0; w < N_WAYS; w++) {
             if (!present(w)) continue;
@@ -147,6 +178,7 @@ static void every_way(problem *p) {
                 free(y);
             }
         }
+        if (levels[l] == ASC_PRECISION_INT8) same_integers(p, first);
         free(first);
     }
     free(want);
@@ -237,6 +269,16 @@ static void test_odd_numbers(void **state) {
     test_ctx_end(ctx);
 }
 
+/* The first in kernels.def that this machine can run. */
+static const asc_kernel *best_of(asc_precision level) {
+    if (level == ASC_PRECISION_INT8 && !present(0)) {
+        for (int i = 0; i < N_INTEGERS; i++)
+            if (integers_present(i)) return integers[i].kernel;
+    }
+    for (int w = 0;; w++)
+        if (present(w)) return ways[w].kernel;
+}
+
 static void test_rows_do_not_see_each_other(void **state) {
     (void)state;
     static const int64_t rows[] = {1100, 448, 57, 10, 9, 1};
@@ -255,9 +297,10 @@ static void test_rows_do_not_see_each_other(void **state) {
                             tb ? ASC_SHAPE(n, k) : ASC_SHAPE(k, n), false, tb != 0);
                 p.call.level = levels[l];
                 p.call.many_rows = rows[i] < 9;
-                const int w_best = present(0) ? 0 : present(1) ? 1 : present(2) ? 2 : 3;
-                assert_ptr_equal(asc_kernel_pick(&p.call, asc_cpu_best_isa()), ways[w_best].kernel);
-                float *y = run(ways[w_best].kernel, &p.call, in, p.n_out, 2);
+                p.call.pieces = true;
+                const asc_kernel *best = best_of(levels[l]);
+                assert_ptr_equal(asc_kernel_pick(&p.call, asc_cpu_best_isa()), best);
+                float *y = run(best, &p.call, in, p.n_out, 2);
                 same_rows(&all, y, p.n_out);
             }
             free(all);
@@ -281,10 +324,47 @@ static void test_epilogue(void **state) {
     const void *in[2] = {x, w};
     for (int i = 0; i < N_WAYS; i++) {
         if (!present(i)) continue;
+        p.call.pieces = true;
         epilogue_check(ways[i].kernel, &p, in);
     }
+    p.call.level = ASC_PRECISION_INT8;
+    for (int i = 0; i < N_INTEGERS; i++)
+        if (integers_present(i)) epilogue_check(integers[i].kernel, &p, in);
     free(x);
     free(w);
+    test_ctx_end(ctx);
+}
+
+/* Without tiles f32 products are finer than those of pieces and faster: pieces are made where they are asked
+ * for, and int8, whose numbers are wanted, always. */
+static void test_who_takes_a_level(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
+    static const struct {
+        asc_isa isa;
+        const asc_kernel *f32, *pieces;
+    } at[] = {{ASC_ISA_AMX, &asc_kernel_matmul_bf16_amx, &asc_kernel_matmul_bf16_amx},
+              {ASC_ISA_AVX512, &asc_kernel_matmul_avx512, &asc_kernel_matmul_bf16_avx512},
+              {ASC_ISA_AVX2, &asc_kernel_matmul_onednn, &asc_kernel_matmul_bf16_avx2},
+              {ASC_ISA_BASELINE, &asc_kernel_matmul_onednn, &asc_kernel_matmul_bf16_base}};
+    problem p;
+    matmul_init(&p, ctx, ASC_DTYPE_Q8_0, ASC_SHAPE(40, 64), ASC_SHAPE(32, 64), false, true);
+    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+        for (size_t l = 0; l < sizeof levels / sizeof levels[0]; l++) {
+            p.call.level = levels[l];
+            p.call.pieces = false;
+            const asc_kernel *free_choice = asc_kernel_pick(&p.call, at[i].isa);
+            p.call.pieces = true;
+            const asc_kernel *as_told = asc_kernel_pick(&p.call, at[i].isa);
+            if (levels[l] == ASC_PRECISION_INT8) {
+                assert_ptr_equal(free_choice, as_told);
+                if (at[i].isa != ASC_ISA_AMX) assert_non_null(strstr(as_told->name, "int8"));
+                continue;
+            }
+            assert_ptr_equal(free_choice, at[i].f32);
+            assert_ptr_equal(as_told, at[i].pieces);
+        }
+    }
     test_ctx_end(ctx);
 }
 
@@ -296,6 +376,7 @@ int main(void) {
         cmocka_unit_test(test_odd_numbers),
         cmocka_unit_test(test_rows_do_not_see_each_other),
         cmocka_unit_test(test_epilogue),
+        cmocka_unit_test(test_who_takes_a_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,8 +67,10 @@ static size_t shared(const prun *r) {
 
 static void one_cut_for_products_of_the_same_rows(void **state) {
     (void)state;
-    static const char *const levels[][2] = {
-        {"bf16x6", "high"}, {"high", "int8"}, {"int8", "medium"}, {"medium", "bf16x6"}};
+    static const char *const levels[][2] = {{"bf16x6 made=pieces", "high made=pieces"},
+                                            {"high made=pieces", "int8"},
+                                            {"int8", "medium made=pieces"},
+                                            {"medium made=pieces", "bf16x6 made=pieces"}};
     for (size_t i = 0; i < 8; i++) {
         char program[2000] = "", *at = program;
         for (const char *c = siblings; *c != 0;) {

@@ -33,6 +33,7 @@ static void one(asc_ctx *ctx, rng *r, asc_dtype t, asc_precision level, bool tb,
     uint8_t *w = stored(r, t, n * k, &values);
     operands(&p, x, w, values);
     p.call.level = level;
+    p.call.pieces = true;
     const asc_kernel *kernel = asc_kernel_pick(&p.call, asc_cpu_best_isa());
     if (kernel->left_form != NULL) {
         float *want = run_as(kernel, &p, 1, true);

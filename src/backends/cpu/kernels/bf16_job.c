@@ -10,8 +10,10 @@ enum {
 };
 
 /* With tiles, six products are faster than f32 products and round less where sums have 64 terms or more
- * (docs/decisions/highest-by-tiles.md). */
+ * (docs/decisions/highest-by-tiles.md). Without, f32 products are finer than those of any level and faster,
+ * and pieces are for who asks for them (docs/decisions/levels-without-tiles.md). */
 static bool scheme_of(const asc_call *c, asc_isa isa, int64_t k, asc_bf16_scheme *out) {
+    if (isa != ASC_ISA_AMX && !c->pieces && c->level != ASC_PRECISION_INT8) return false;
     switch (c->level) {
     case ASC_PRECISION_HIGHEST:
         *out = ASC_BF16_6;

@@ -72,6 +72,11 @@ static void run_with(const asc_kargs *a, const asc_kernel *k) {
 
 BIAS_KERNEL(matmul_stored_amx, ASC_ISA_AMX)
 BIAS_KERNEL(matmul_bf16_amx, ASC_ISA_AMX)
+BIAS_KERNEL(matmul_int8_vnni512, ASC_ISA_AVX512)
+BIAS_KERNEL(matmul_int8_avx512, ASC_ISA_AVX512)
+BIAS_KERNEL(matmul_int8_vnni256, ASC_ISA_AVX2)
+BIAS_KERNEL(matmul_int8_avx2, ASC_ISA_AVX2)
+BIAS_KERNEL(matmul_int8_base, ASC_ISA_BASELINE)
 BIAS_KERNEL(matmul_bf16_avx512, ASC_ISA_AVX512)
 BIAS_KERNEL(matmul_bf16_avx2, ASC_ISA_AVX2)
 BIAS_KERNEL(matmul_bf16_base, ASC_ISA_BASELINE)

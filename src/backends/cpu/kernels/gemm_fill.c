@@ -1,5 +1,6 @@
 /* gemm_fill.c - see gemm_fill.h; plain loops. */
 #include "gemm_fill.h"
+#include <string.h>
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -30,7 +31,11 @@ void asc_gemm_fill_any(const asc_gemm_job *job, int64_t k0, int64_t depth, int64
         for (int64_t j = 0; j < width;) { /* from block border to block border */
             const int64_t from = (n0 + j) / block * block, to = min64(from + ASC_GEMM_RUN, job->n);
             job->expand(job->w + (row + from) / block * bytes, tmp, (to - from + block - 1) / block * block);
-            for (; j < width && n0 + j < to; j++) *place(out, depth, k, j) = tmp[n0 + j - from];
+            for (const int64_t end = min64(width, to - n0); j < end;) { /* slab by slab */
+                const int64_t next = min64(end, (j / ASC_GEMM_SLAB + 1) * ASC_GEMM_SLAB);
+                memcpy(place(out, depth, k, j), tmp + n0 + j - from, (size_t)(next - j) * sizeof *out);
+                j = next;
+            }
         }
     }
 }
