@@ -45,7 +45,7 @@ row. Errors of scores are computed with it (docs/errors.md), so a coarser level 
   ([levels-without-tiles.md](decisions/levels-without-tiles.md)): there these levels have the numbers and the speed of `highest`.
 - `int8` is made of 8-bit integers on every processor, with the same bits, in all but attention and the gradients of
   convolutions. Faster than `highest` are products of nine rows and more with one matrix: with sums of products of bytes
-  (AVX512-VNNI, AVX-VNNI) two to three times, with AVX2 alone about as fast.
+  (AVX512-VNNI, AVX-VNNI) 1.4 to 3 times, with AVX2 alone 1.2; few rows (generation) are slower than `highest`.
 - `highest` is f32 multiplication, or, where there are matrix tiles and sums have 64 terms and more, the products of
   `bf16x6`, whose errors are no larger (docs/decisions/highest-by-tiles.md); stored weights [n,k] are multiplied as whole numbers,
   with errors alike (docs/decisions/stored-by-tiles.md).
