@@ -33,11 +33,22 @@ run_tsan() {
     [ -n "$archer" ] || { echo "no libarcher.so; it comes with libomp-dev"; return 1; }
     [ -f build-tsan/build.ninja ] || CC=clang meson setup build-tsan -Dwerror=false -Dbuildtype=debug -Doptimization=1 \
         -Db_sanitize=thread -Db_lundef=false >/dev/null || return 1
-    ninja -C build-tsan --quiet test_threads test_cancel || return 1
+    ninja -C build-tsan --quiet test_threads test_cancel ascribe || return 1
     for name in test_threads test_cancel; do
         OMP_TOOL_LIBRARIES=$archer TSAN_OPTIONS="ignore_noninstrumented_modules=1 exitcode=9" \
             ASC_TEST_DATA="$PWD/tests/data" build-tsan/"$name" || return 1
     done
+    # Lines of a batch side by side.
+    batch=$(mktemp -d) || return 1
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        echo "{\"prompt\": \"The capital $i of\"}"
+    done >"$batch/in.jsonl"
+    OMP_TOOL_LIBRARIES=$archer TSAN_OPTIONS="ignore_noninstrumented_modules=1 exitcode=9" ASC_CACHE=0 build-tsan/ascribe explain \
+        "$tiny" --prompts "$batch/in.jsonl" --out "$batch/out.jsonl" --threads 4 --quiet
+    rc=$?
+    [ "$(grep -c '"threads":1' "$batch/out.jsonl")" = 19 ] || rc=1
+    rm -rf "$batch"
+    return $rc
 }
 
 # Two whole explanations of a tiny model, forwards only and with gradients. Valgrind's processor has no AVX-512, which

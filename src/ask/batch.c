@@ -1,12 +1,21 @@
-/* batch.c - runs the lines of a file of prompts that its results file does not hold yet. */
+/* batch.c - runs the lines of a file of prompts that its results file does not hold yet. The first one that
+ * succeeds shows what a line takes, and so how many are worked on at a time (batch_team.c). */
 #include "batch_parts.h"
 #include "alloc.h"
+#include "budget.h"
+#include "ascribe/profile.h"
 #include "ctx.h"
+#include "ctx_like.h"
 #include "hash.h"
 #include "model.h"
 #include "report_parts.h"
 #include "text_parts.h"
 #include <string.h>
+
+/* A pass of more work than this on one prompt keeps all threads busy by itself; with fewer lines than these a
+ * thread, the last ones would keep too few (docs/SPEED.md, "Lines of a batch side by side"). */
+static const double SMALL_PASS = 1e11; /* FLOP, some half a second of a core */
+enum { LINES_EACH = 4 };
 
 void asc_batch_key(asc_view v, char out[ASC_BATCH_KEY + 1]) {
     char hex[65];
@@ -15,22 +24,8 @@ void asc_batch_key(asc_view v, char out[ASC_BATCH_KEY + 1]) {
     out[ASC_BATCH_KEY] = '\0';
 }
 
-typedef struct batch {
-    asc_ctx *ctx;
-    asc_model *m;
-    const asc_batch *b;
-    asc_map map;
-    asc_view text;
-    size_t n;   /* lines that are not empty */
-    char *keys; /* [n, ASC_BATCH_KEY + 1] */
-    char run[ASC_BATCH_KEY + 1];
-    asc_batch_output out;
-    asc_batch_counts *counts;
-    asc_text *made; /* the result line in the making */
-} batch;
-
 /* What must be equal for two runs to give the same lines. */
-static asc_status run_key(batch *s) {
+static asc_status run_key(asc_batch_work *s) {
     asc_ctx *ctx = s->ctx;
     const char *sha = NULL;
     asc_text *t = NULL;
@@ -50,7 +45,7 @@ static asc_status run_key(batch *s) {
     return st;
 }
 
-static asc_status read_prompts(batch *s) {
+static asc_status read_prompts(asc_batch_work *s) {
     asc_ctx *ctx = s->ctx;
     asc_view line;
     size_t pos = 0, bytes;
@@ -71,66 +66,6 @@ static asc_status read_prompts(batch *s) {
     return ASC_OK;
 }
 
-static void put_id(asc_text *t, const asc_json *id) {
-    switch (asc_json_typeof(id)) {
-    case ASC_JSON_STRING:
-        asc_text_str(t, "id", asc_json_str(id));
-        break;
-    case ASC_JSON_INT:
-        asc_text_int(t, "id", asc_json_int(id, 0));
-        break;
-    case ASC_JSON_REAL:
-        asc_text_num(t, "id", asc_json_num(id, 0.0));
-        break;
-    default:
-        asc_text_null(t, "id");
-    }
-}
-
-static asc_status write_line(batch *s, size_t i, const asc_batch_line *l, asc_result *r, asc_status failed) {
-    asc_ctx *ctx = s->ctx;
-    asc_text *t = s->made;
-    asc_text_clear(t);
-    asc_text_object(t, NULL);
-    asc_text_int(t, "line", (int64_t)i + 1);
-    put_id(t, l->id);
-    asc_text_strz(t, "input_key", s->keys + i * (ASC_BATCH_KEY + 1));
-    asc_text_strz(t, "run_key", s->run);
-    asc_text_strz(t, "status", failed == ASC_OK ? "ok" : "error");
-    if (failed == ASC_OK) {
-        asc_report rep = {.request = &l->request,
-                          .result = r,
-                          .tokenizer = asc_model_tokenizer(s->m),
-                          .weights = s->b->weights};
-        asc_report_json_under(t, "result", &rep);
-    } else {
-        asc_text_object(t, "error");
-        asc_text_strz(t, "code", asc_status_name(failed));
-        asc_text_strz(t, "message", asc_error_message(ctx));
-        asc_text_strz(t, "hint", asc_error_hint(ctx));
-        asc_text_end(t);
-        asc_error_clear(ctx);
-    }
-    asc_text_end(t);
-    asc_text_adds(t, "\n");
-    asc_status st = asc_text_status(t);
-    return st == ASC_OK ? asc_batch_output_add(&s->out, asc_text_view(t)) : st;
-}
-
-static asc_status one(batch *s, size_t i, asc_view text) {
-    asc_batch_line l;
-    asc_result *r = NULL;
-    asc_status st = asc_batch_line_read(s->ctx, s->m, text, s->b->request, &l);
-    if (st == ASC_OK) st = asc_explain(s->m, &l.request, &r);
-    if (st != ASC_CANCELLED) {
-        s->counts->failed += st == ASC_OK ? 0 : 1;
-        st = write_line(s, i, &l, r, st);
-    }
-    asc_result_destroy(s->ctx, r);
-    asc_batch_line_free(&l);
-    return st;
-}
-
 static asc_status check(asc_ctx *ctx, const asc_batch *b) {
     const asc_request *q = b->request;
     if (b->struct_size < sizeof *b || b->prompts == NULL || b->results == NULL || q == NULL)
@@ -142,13 +77,70 @@ static asc_status check(asc_ctx *ctx, const asc_batch *b) {
     return ASC_OK;
 }
 
+/* ---- how many at a time ---- */
+
+static size_t lines_left(const asc_batch_work *s) {
+    size_t left = 0;
+    for (size_t i = s->next; i < s->n; i++) left += asc_batch_output_has(&s->out, i) ? 0 : 1;
+    return left;
+}
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* How many lines to work on at a time, when one took what `one` says, and the bytes for each: twice the first
+ * line's peak or more, as others are longer and programs stay. */
+static size_t side_by_side(const asc_batch_work *s, const asc_batch_made *one, size_t *share) {
+    const size_t limit = asc_request_limit(s->ctx, s->b->request), each = 2 * one->peak_bytes + 1,
+                 most = smaller((size_t)s->ctx->n_threads, lines_left(s) / LINES_EACH);
+    if (smaller(most, limit / each) < 2 || one->pass_flops > SMALL_PASS || !asc_ctx_may_share_work(s->ctx))
+        return 1;
+    (void)asc_cache_empty(s->ctx); /* what the first line left would take their room */
+    const size_t here = asc_memory(s->ctx).live_total, room = limit > here ? limit - here : 0,
+                 n = smaller(most, room / each);
+    *share = n > 1 ? room / n : 0;
+    return n > 1 ? n : 1;
+}
+
+bool asc_batch_next(asc_batch_work *s, asc_batch_place *out) {
+    bool ended;
+    while (asc_batch_next_line(s->text, &s->pos, &out->text, &ended)) {
+        if (asc_batch_blank(out->text)) continue;
+        out->line = s->next++;
+        out->alone = false;
+        if (!asc_batch_output_has(&s->out, out->line)) return true;
+    }
+    return false;
+}
+
+asc_status asc_batch_put(asc_batch_work *s, const asc_text *line, bool failed) {
+    asc_status st = asc_map_check(s->ctx, &s->map);
+    if (st == ASC_OK) st = asc_batch_output_add(&s->out, asc_text_view(line));
+    if (st != ASC_OK) return st;
+    s->counts->failed += failed ? 1 : 0;
+    s->counts->done++;
+    s->counts->seconds = (double)(asc_now_ns() - s->begun) * 1e-9;
+    if (s->b->on_line != NULL && !s->b->on_line(s->b->self, s->counts)) asc_cancel(s->ctx);
+    return asc_poll_cancel(s->ctx);
+}
+
+asc_status asc_batch_one(asc_batch_work *s, const asc_batch_place *at, size_t bound, asc_batch_made *out) {
+    asc_status st = asc_map_check(s->ctx, &s->map);
+    if (st == ASC_OK) st = asc_batch_make(s, s->m, at, bound, s->made, out);
+    return st == ASC_OK ? asc_batch_put(s, s->made, out->status != ASC_OK) : st;
+}
+
 asc_status asc_batch_run(asc_model *m, const asc_batch *b, asc_batch_counts *out) {
     asc_ctx *ctx = m->ctx;
-    batch s = {.ctx = ctx, .m = m, .b = b, .counts = out, .map = {.fd = -1}, .out = {.fd = -1}};
-    uint64_t begun = asc_now_ns();
-    asc_view line;
-    size_t pos = 0, i = 0;
-    bool ended;
+    asc_batch_work s = {.ctx = ctx,
+                        .m = m,
+                        .b = b,
+                        .counts = out,
+                        .map = {.fd = -1},
+                        .out = {.fd = -1},
+                        .begun = asc_now_ns()};
+    asc_batch_place at;
+    asc_batch_made made = {0};
+    size_t n = 0, share = 0;
     *out = (asc_batch_counts){0};
     asc_status st = check(ctx, b);
     if (st != ASC_OK) return st;
@@ -156,22 +148,14 @@ asc_status asc_batch_run(asc_model *m, const asc_batch *b, asc_batch_counts *out
     ASC_TRY(run_key(&s));
     ASC_TRY(asc_batch_output_open(ctx, b->results, s.n, s.keys, s.run, &s.out));
     out->failed = s.out.n_failed;
+    out->skipped = s.n - lines_left(&s);
     ASC_TRY(asc_text_create(ctx, &s.made));
     asc_text_compact(s.made); /* a result is a line */
-    while (st == ASC_OK && asc_batch_next_line(s.text, &pos, &line, &ended)) {
-        if (asc_batch_blank(line)) continue;
-        if (asc_batch_output_has(&s.out, i)) {
-            out->skipped++;
-            i++;
-            continue;
-        }
-        ASC_TRY(asc_map_check(ctx, &s.map));
-        ASC_TRY(one(&s, i++, line));
-        out->done++;
-        out->seconds = (double)(asc_now_ns() - begun) * 1e-9;
-        if (b->on_line != NULL && !b->on_line(b->self, out)) asc_cancel(ctx);
-        st = asc_poll_cancel(ctx);
+    while (st == ASC_OK && n < 2 && asc_batch_next(&s, &at)) {
+        st = asc_batch_one(&s, &at, 0, &made);
+        if (st == ASC_OK && n == 0 && made.status == ASC_OK) n = side_by_side(&s, &made, &share);
     }
+    if (st == ASC_OK && n > 1) st = asc_batch_team(&s, n, share);
 done:
     asc_text_destroy(s.made);
     asc_batch_output_close(&s.out);

@@ -54,4 +54,50 @@ bool asc_batch_output_has(const asc_batch_output *o, size_t line);
 ASC_MUST_USE asc_status asc_batch_output_add(asc_batch_output *o, asc_view line);
 void asc_batch_output_close(asc_batch_output *o);
 
+/* ---- a run ---- */
+typedef struct asc_batch_work {
+    asc_ctx *ctx;
+    asc_model *m;
+    const asc_batch *b;
+    asc_map map;
+    asc_view text;
+    size_t n;   /* lines that are not empty */
+    char *keys; /* [n, ASC_BATCH_KEY + 1] */
+    char run[ASC_BATCH_KEY + 1];
+    size_t pos, next; /* where in the text, and which line, asc_batch_next goes on */
+    asc_batch_output out;
+    asc_batch_counts *counts;
+    uint64_t begun;
+    asc_text *made; /* the caller's own result line in the making */
+} asc_batch_work;
+
+/* A line that is to be run. */
+typedef struct asc_batch_place {
+    size_t line;
+    asc_view text;
+    bool alone; /* nothing else runs: a line that says its own bound has it */
+} asc_batch_place;
+/* The next line whose result is not there; false: there is none left. */
+bool asc_batch_next(asc_batch_work *s, asc_batch_place *out);
+
+/* What became of one. */
+typedef struct asc_batch_made {
+    size_t line;
+    asc_status status; /* of the line */
+    double pass_flops; /* of one evaluation of one prompt, when it succeeded */
+    size_t peak_bytes;
+} asc_batch_made;
+/* Runs a line in m's context with at most `bound` bytes (0 = what it asks for) and makes its result line in
+ * t, which belongs to that context (batch_line.c). CANCELLED: no line was made; RESOURCE_EXHAUSTED: the text
+ * did not fit memory. A line that fails is ASC_OK and out->status says why. */
+ASC_MUST_USE asc_status asc_batch_make(const asc_batch_work *s, asc_model *m, const asc_batch_place *at,
+                                       size_t bound, asc_text *t, asc_batch_made *out);
+/* Writes a result line, counts it and tells the caller. */
+ASC_MUST_USE asc_status asc_batch_put(asc_batch_work *s, const asc_text *line, bool failed);
+/* Both, with the caller's model. */
+ASC_MUST_USE asc_status asc_batch_one(asc_batch_work *s, const asc_batch_place *at, size_t bound,
+                                      asc_batch_made *out);
+/* The lines that are left, n at a time, each in a context of its own under `share` bytes (batch_team.c). */
+ASC_MUST_USE asc_status asc_batch_team(asc_batch_work *s, size_t n, size_t share);
+
 #endif

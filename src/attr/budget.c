@@ -15,12 +15,14 @@
 enum { ENOUGH_ROWS = 512 };
 static const size_t DEFAULT_MEMORY = (size_t)400 << 20;
 
-size_t asc_job_limit(const asc_job *j) {
+size_t asc_request_limit(const asc_ctx *ctx, const asc_request *q) {
     /* A bound that was given holds for everything. The default one is for what the job adds: weights that are
      * kept expanded, as every device but cpu does, are there before it. */
-    return j->req->memory_bytes > 0 ? j->req->memory_bytes
-                                    : asc_price_plus(DEFAULT_MEMORY, j->ctx->mem.live_bytes[ASC_MEM_WEIGHTS]);
+    return q->memory_bytes > 0 ? q->memory_bytes
+                               : asc_price_plus(DEFAULT_MEMORY, ctx->mem.live_bytes[ASC_MEM_WEIGHTS]);
 }
+
+size_t asc_job_limit(const asc_job *j) { return asc_request_limit(j->ctx, j->req); }
 
 bool asc_pass_is_backward(asc_pass_kind kind) {
     return kind != ASC_PASS_VALUES && kind != ASC_PASS_POINTS && kind != ASC_PASS_SITE_VALUES;

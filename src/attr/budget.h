@@ -30,6 +30,8 @@ typedef struct asc_way {
     size_t keep_every; /* 0 = one program; else blockwise.h */
 } asc_way;
 
+/* The bound that a request sets, in bytes, or the default one. */
+size_t asc_request_limit(const asc_ctx *ctx, const asc_request *q);
 /* The bound in bytes on everything that is allocated; the mapped model file is not. */
 size_t asc_job_limit(const asc_job *j);
 /* What of it is left for a pass. */

@@ -3,6 +3,7 @@
 #include "alloc.h"
 #include "cpu.h"
 #include "ctx.h"
+#include "ctx_alloc.h"
 #include "plain.h"
 #include "profile.h"
 #include <stdarg.h>
@@ -42,6 +43,8 @@ static void *default_alloc(void *self, void *ptr, size_t old_size, size_t new_si
     }
     return realloc(ptr, new_size);
 }
+
+bool asc_ctx_has_default_alloc(const asc_ctx *ctx) { return ctx->alloc == default_alloc; }
 
 const char *asc_status_name(asc_status st) {
     switch (st) {

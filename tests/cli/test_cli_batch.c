@@ -6,8 +6,9 @@
 #define MANY                                                                                                 \
     "i=0; while [ $i -lt 60 ]; do echo \"{\\\"id\\\": $i, \\\"prompt\\\": \\\"The capital $i of\\\"}\"; "    \
     "i=$((i+1)); done >many.jsonl; "
-/* What a result says, without what differs from run to run. */
-#define PLAIN "sed -E 's/\"(seconds|predicted_seconds|peak_bytes|predicted_peak_bytes)\": ?[0-9.e+-]+//g'"
+/* What a result says, without what differs from run to run: how many threads a line had is among it. */
+#define PLAIN                                                                                                \
+    "sed -E 's/\"(seconds|predicted_seconds|peak_bytes|predicted_peak_bytes|threads)\": ?[0-9.e+-]+//g'"
 
 static void broken_lines_do_not_stop_the_rest(void **state) {
     program *p = *state;
@@ -40,6 +41,86 @@ static void a_killed_run_goes_on(void **state) {
                    "head -c $k whole.jsonl >cut.jsonl; "
                    "$A explain $L --prompts many.jsonl --out cut.jsonl --quiet || exit 1; " PLAIN
                    " cut.jsonl >c; cmp w c || exit 1; done");
+}
+
+/* Lines of a batch are worked on side by side where there are threads for it; nothing of that shows but the
+ * number of threads that each had. Every seventh line is none. */
+#define MIXED                                                                                                \
+    "i=0; while [ $i -lt 60 ]; do if [ $((i % 7)) = 3 ]; then echo '{\"promt\": 1}'; else "                  \
+    "echo \"{\\\"id\\\": $i, \\\"prompt\\\": \\\"The capital $i of the $((i * i)) town\\\"}\"; fi; "         \
+    "i=$((i+1)); done >mixed.jsonl; "
+
+static void expect_how(program *p, const char *command, const char *how) {
+    char text[4096];
+    snprintf(text, sizeof text, "O='%s'; %s", how, command);
+    program_expect(p, 0, NULL, text);
+}
+
+static void lines_side_by_side_say_the_same(void **state) {
+    static const char *const how[] = {"--method integrated-gradients --rule gauss-legendre --steps 5",
+                                      "--method saliency --mode compiled", "--mode eager", ""};
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        expect_how(
+            *state,
+            MIXED
+            "rm -f one many; $A explain $L --prompts mixed.jsonl --out one --threads 1 --quiet $O; "
+            "[ $? = 1 ] || exit 2; $A explain $L --prompts mixed.jsonl --out many --threads 5 --quiet $O; "
+            "[ $? = 1 ] || exit 2; " PLAIN " one >w; " PLAIN " many >c; cmp w c && [ $(wc -l <many) = 60 ] "
+            "&& [ $(grep -c '\"status\":\"error\"' many) = 9 ]",
+            how[i]);
+        /* the first with all five threads, the rest side by side with one each */
+        program_expect(*state, 0, NULL,
+                       "[ $(grep -c '\"threads\":5' many) = 1 ] && [ $(grep -c '\"threads\":1' many) = 50 ]");
+    }
+}
+
+static void killed_side_by_side(void **state) {
+    program *p = *state;
+    program_expect(
+        p, 0, NULL,
+        MIXED
+        "rm -f whole cut; $A explain $L --prompts mixed.jsonl --out whole --threads 1 --quiet; "
+        "for t in 0.02 0.03 0.05 0.08 0.1 0.04 0.2; do timeout -s KILL $t $A explain $L --prompts "
+        "mixed.jsonl "
+        "--out cut --threads 4 --quiet; done 2>/dev/null; $A explain $L --prompts mixed.jsonl --out cut "
+        "--threads 4 --quiet; [ $? = 1 ] || exit 2; " PLAIN " whole >w; " PLAIN " cut >c; cmp w c");
+    /* asked to stop: whole lines only, in order, and the rest is made by the next run */
+    program_expect(
+        p, 0, NULL,
+        "for t in 0.05 0.1 0.2; do rm -f cut; timeout -s INT $t $A explain $L --prompts mixed.jsonl --out "
+        "cut "
+        "--threads 4 --quiet; if [ -s cut ]; then " PLAIN
+        " cut >c; head -n $(wc -l <c) w | cmp - c || exit 2; fi; "
+        "$A explain $L --prompts mixed.jsonl --out cut --threads 4 --quiet; [ $? = 1 ] || exit 4; " PLAIN
+        " cut >c; cmp w c || exit 3; done 2>/dev/null");
+}
+
+/* The bound holds for all hands together, and a line that does not fit its share has all of it to itself: 482
+ * tokens of attention-rollout take 39 MB. */
+static void a_bound_is_shared(void **state) {
+    program *p = *state;
+    program_expect(
+        p, 0, NULL,
+        MANY
+        "long=$(i=0; while [ $i -lt 120 ]; do printf 'the town '; i=$((i+1)); done); sed -i "
+        "\"40s/.*/{\\\"prompt\\\": \\\"$long\\\", \\\"method\\\": \\\"attention-rollout\\\"}/\" many.jsonl; "
+        "rm -f one bound; $A explain $L --prompts many.jsonl --out one --threads 1 --method saliency --quiet "
+        "&& $A explain $L --prompts many.jsonl --out bound --threads 2 --memory 48M --method saliency "
+        "--quiet "
+        "&& grep -o '\"scores\":[^]]*' one >w; grep -o '\"scores\":[^]]*' bound >c; cmp w c");
+    program_expect(
+        p, 0, NULL,
+        "[ $(grep -c '\"threads\":1' bound) = 58 ] && grep -q '\"line\":40,.*\"threads\":2' bound");
+    program_expect(p, 0, NULL,
+                   "grep -v '\"line\":40,' bound | grep -o '\"peak_bytes\":[0-9]*' | sed 's/.*://' | "
+                   "awk '$1 > 24 * 1048576 {bad = 1} END {exit bad}'");
+    /* a bound that two lines would not fit: one at a time; one that a line does not fit: that line fails */
+    program_expect(
+        p, 1, NULL,
+        "$A explain $L --prompts many.jsonl --out tight --threads 2 --memory 8M --method saliency --quiet");
+    program_expect(p, 0, NULL,
+                   "[ $(grep -c '\"threads\":2' tight) = 59 ] && "
+                   "grep -q '\"line\":40,.*RESOURCE_EXHAUSTED.*raise --memory to at least' tight");
 }
 
 /* What one prompt leaves behind does not take the next one's room. */
@@ -147,6 +228,9 @@ static void many_classes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(broken_lines_do_not_stop_the_rest),
                                        cmocka_unit_test(a_killed_run_goes_on),
+                                       cmocka_unit_test(lines_side_by_side_say_the_same),
+                                       cmocka_unit_test(killed_side_by_side),
+                                       cmocka_unit_test(a_bound_is_shared),
                                        cmocka_unit_test(a_tight_bound_holds_for_all),
                                        cmocka_unit_test(results_are_not_mixed),
                                        cmocka_unit_test(bad_calls),
