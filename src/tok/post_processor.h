@@ -11,10 +11,12 @@ typedef struct asc_template_piece {
     int sequence; /* 0 = text A, 1 = text B, -1 = tokens */
     int32_t type_id;
     size_t first, n; /* tokens: of post_processor.tokens */
+    size_t part;     /* what the next step of a sequence takes as one text */
 } asc_template_piece;
 typedef struct asc_template {
     asc_template_piece *v;
     size_t n, cap;
+    size_t n_parts;
 } asc_template;
 typedef struct asc_template_token {
     int32_t id;
@@ -22,7 +24,6 @@ typedef struct asc_template_token {
 } asc_template_token;
 
 typedef struct asc_post_processor {
-    bool has_template;
     asc_template single, pair;
     asc_template_token *tokens;
     size_t n_tokens, cap_tokens;
@@ -34,8 +35,9 @@ typedef struct asc_post_processor {
     size_t n_trims;
 } asc_post_processor;
 
-/* NULL or null: text A, then text B (of type 1). Errors: UNIMPLEMENTED (a type that is not known; more than
- * one template in a sequence), INVALID_ARGUMENT (ids beyond n_ids, tokens that are not listed). */
+/* NULL or null: text A, then text B (of type 1). Errors: UNIMPLEMENTED (a type that is not known; a
+ * template behind a template that adds tokens), INVALID_ARGUMENT (ids beyond n_ids, tokens that are not
+ * listed). */
 ASC_MUST_USE asc_status asc_post_processor_init(asc_ctx *ctx, asc_post_processor *p, const asc_json *j);
 void asc_post_processor_deinit(asc_ctx *ctx, asc_post_processor *p);
 /* The largest id that a template writes, -1 for none. */

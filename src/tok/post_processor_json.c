@@ -99,24 +99,85 @@ static asc_status named(asc_ctx *ctx, asc_post_processor *p, const asc_json *j, 
     return add_token(ctx, p, asc_json_int(asc_json_at(v, 1), -1), name);
 }
 
-/* cls A sep, and for a pair B sep (BERT) or sep B sep (RoBERTa, all of type 0). */
+/* Each part between two tokens: cls and sep, and later parts in front only RoBERTa's sep. BERT's later seps
+ * are of type 1, RoBERTa gives everything type 0. */
+static asc_status wrap(asc_ctx *ctx, asc_template *t, bool roberta, size_t cls, size_t sep) {
+    asc_status st = ASC_OK;
+    const asc_template old = *t;
+    *t = (asc_template){.n_parts = old.n_parts};
+    for (size_t part = 0; part < old.n_parts; part++) {
+        const asc_template_piece start = {
+            .sequence = -1, .first = part == 0 ? cls : sep, .n = 1, .part = part};
+        if (part == 0 || roberta) ASC_TRY(add_piece(ctx, t, start));
+        for (size_t i = 0; i < old.n; i++) {
+            asc_template_piece x = old.v[i];
+            if (x.part != part) continue;
+            if (roberta) x.type_id = 0;
+            ASC_TRY(add_piece(ctx, t, x));
+        }
+        ASC_TRY(add_piece(
+            ctx, t,
+            (asc_template_piece){
+                .sequence = -1, .type_id = part > 0 && !roberta, .first = sep, .n = 1, .part = part}));
+    }
+done:
+    asc_free(ctx, old.v);
+    return st;
+}
+
 static asc_status read_fixed(asc_ctx *ctx, asc_post_processor *p, const asc_json *j, bool roberta) {
     asc_status st = ASC_OK;
-    asc_template_piece cls = {.sequence = -1, .first = 0, .n = 1}, sep = {.sequence = -1, .first = 1, .n = 1};
-    asc_template_piece a = {.sequence = 0}, b = {.sequence = 1, .type_id = !roberta};
+    const size_t cls = p->n_tokens, sep = cls + 1;
     ASC_TRY(named(ctx, p, j, "cls"));
     ASC_TRY(named(ctx, p, j, "sep"));
-    ASC_TRY(add_piece(ctx, &p->single, cls));
-    ASC_TRY(add_piece(ctx, &p->single, a));
-    ASC_TRY(add_piece(ctx, &p->single, sep));
-    ASC_TRY(add_piece(ctx, &p->pair, cls));
-    ASC_TRY(add_piece(ctx, &p->pair, a));
-    ASC_TRY(add_piece(ctx, &p->pair, sep));
-    if (roberta) ASC_TRY(add_piece(ctx, &p->pair, sep));
-    ASC_TRY(add_piece(ctx, &p->pair, b));
-    sep.type_id = b.type_id;
-    ASC_TRY(add_piece(ctx, &p->pair, sep));
+    ASC_TRY(wrap(ctx, &p->single, roberta, cls, sep));
+    ASC_TRY(wrap(ctx, &p->pair, roberta, cls, sep));
 done:
+    return st;
+}
+
+/* The template `by` around t, whose parts are its texts A and B; each of its pieces is a part of its own
+ * then. */
+static asc_status put_in(asc_ctx *ctx, asc_template *t, const asc_template *by) {
+    asc_status st = ASC_OK;
+    const asc_template old = *t;
+    *t = (asc_template){0};
+    for (size_t k = 0; k < by->n; k++) {
+        asc_template_piece x = by->v[k];
+        const size_t part = t->n_parts++;
+        if (x.sequence < 0) {
+            x.part = part;
+            ASC_TRY(add_piece(ctx, t, x));
+            continue;
+        }
+        for (size_t i = 0; i < old.n; i++) {
+            asc_template_piece y = old.v[i];
+            if (y.part != (size_t)x.sequence) continue;
+            y.type_id = x.type_id;
+            y.part = part;
+            ASC_TRY(add_piece(ctx, t, y));
+        }
+    }
+done:
+    asc_free(ctx, old.v);
+    return st;
+}
+
+/* One text fits "single", two fit "pair". The program that defines these files counts tokens of an earlier
+ * template as texts, too, and stops where there are more than two. */
+static asc_status read_templates(asc_ctx *ctx, asc_post_processor *p, const asc_json *j) {
+    asc_status st = ASC_OK;
+    asc_template single = {0}, pair = {0};
+    if (p->single.n_parts != 1 || p->pair.n_parts != 2)
+        return ASC_FAIL(ctx, ASC_UNIMPLEMENTED,
+                        "%s: a TemplateProcessing behind another one that adds special tokens", where);
+    ASC_TRY(read_template(ctx, p, j, "single", false, &single));
+    ASC_TRY(read_template(ctx, p, j, "pair", true, &pair));
+    ASC_TRY(put_in(ctx, &p->single, &single));
+    ASC_TRY(put_in(ctx, &p->pair, &pair));
+done:
+    asc_free(ctx, single.v);
+    asc_free(ctx, pair.v);
     return st;
 }
 
@@ -141,25 +202,19 @@ static asc_status add(asc_ctx *ctx, void *self, asc_view type, const asc_json *j
     if (!bert && !roberta && !asc_view_eqs(type, "TemplateProcessing"))
         return asc_want_unknown(ctx, where, type,
                                 "TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel, Sequence");
-    if (p->has_template)
-        return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "%s: two steps of a sequence both add special tokens", where);
-    p->has_template = true;
     if (roberta) ASC_TRY(read_trim(ctx, p, j));
-    if (bert || roberta) return read_fixed(ctx, p, j, roberta);
-    ASC_TRY(read_template(ctx, p, j, "single", false, &p->single));
-    ASC_TRY(read_template(ctx, p, j, "pair", true, &p->pair));
+    return bert || roberta ? read_fixed(ctx, p, j, roberta) : read_templates(ctx, p, j);
 done:
     return st;
 }
 
 asc_status asc_post_processor_init(asc_ctx *ctx, asc_post_processor *p, const asc_json *j) {
     asc_status st = ASC_OK;
-    *p = (asc_post_processor){0};
-    if (asc_json_typeof(j) != ASC_JSON_NULL) ASC_TRY(asc_want_each(ctx, j, where, "processors", add, p));
-    if (p->has_template) return ASC_OK;
+    *p = (asc_post_processor){.single.n_parts = 1, .pair.n_parts = 2};
     ASC_TRY(add_piece(ctx, &p->single, (asc_template_piece){.sequence = 0}));
     ASC_TRY(add_piece(ctx, &p->pair, (asc_template_piece){.sequence = 0}));
-    ASC_TRY(add_piece(ctx, &p->pair, (asc_template_piece){.sequence = 1, .type_id = 1}));
+    ASC_TRY(add_piece(ctx, &p->pair, (asc_template_piece){.sequence = 1, .type_id = 1, .part = 1}));
+    if (asc_json_typeof(j) != ASC_JSON_NULL) ASC_TRY(asc_want_each(ctx, j, where, "processors", add, p));
 done:
     return st;
 }

@@ -83,6 +83,46 @@ static void every_component(void **state) {
     test_ctx_end(ctx);
 }
 
+/* Two steps that both add special tokens (scripts/refs/post_step_cases.py). Which of the inner ones count as
+ * special, and to which text they belong, that program forgets: here all are special and belong to none. */
+static void steps_behind_steps(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    char *text = NULL;
+    size_t len = 0, files = 0;
+    const long before = bad;
+    assert_ok(ctx, asc_file_read(ctx, test_data("tok/post_steps.jsonl"), 1 << 20, &text, &len));
+    asc_view rest = {text, len};
+    for (asc_json *j; (j = golden_next(ctx, &rest)) != NULL; files++) {
+        const char *name = asc_json_str(asc_json_get(j, "name")).ptr;
+        asc_tokenizer *tk = NULL;
+        assert_ok(ctx, asc_tokenizer_from_json(ctx, asc_json_str(asc_json_get(j, "tokenizer")), name, &tk));
+        for (size_t i = 0; i < 2; i++) {
+            const asc_json *c = asc_json_at(asc_json_get(j, "cases"), i);
+            asc_view a = asc_json_str(asc_json_get(c, "text")), b = asc_json_str(asc_json_get(c, "pair"));
+            asc_tokenize_options o = {.struct_size = sizeof o, .parse_special = true};
+            for (int special = 0; special < 2; special++) {
+                asc_encoding e;
+                o.add_bos_eos = special == 1;
+                assert_ok(ctx, asc_encode(ctx, tk, a, b.ptr != NULL ? &b : NULL, &o, &e));
+                if (special == 1) expect(ints(asc_json_get(c, "ids"), e.ids, NULL, e.n), name, a, "ids");
+                expect(ints(asc_json_get(c, special == 1 ? "type_ids" : "plain_type_ids"), e.type_ids, NULL,
+                            e.n),
+                       name, a, special == 1 ? "type_ids" : "plain_type_ids");
+                for (size_t k = 0; k < e.n; k++)
+                    expect((e.special[k] != 0) == (e.ids[k] > 2), name, a, "special");
+                asc_encoding_free(ctx, &e);
+            }
+        }
+        asc_tokenizer_destroy(tk);
+        asc_json_free(j);
+    }
+    assert_int_equal(files, 9);
+    assert_int_equal(bad, before);
+    asc_free(ctx, text);
+    test_ctx_end(ctx);
+}
+
 /* A word-level tokenizer: ids are easy to read. */
 static asc_tokenizer *words(asc_ctx *ctx, const char *pre, const char *more) {
     char json[4096];
@@ -260,9 +300,12 @@ static void out_of_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_component),    cmocka_unit_test(special_only_when_asked),
-        cmocka_unit_test(prefixes_and_roles), cmocka_unit_test(invalid_bytes),
-        cmocka_unit_test(hostile_pattern),    cmocka_unit_test(out_of_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_component),
+                                       cmocka_unit_test(steps_behind_steps),
+                                       cmocka_unit_test(special_only_when_asked),
+                                       cmocka_unit_test(prefixes_and_roles),
+                                       cmocka_unit_test(invalid_bytes),
+                                       cmocka_unit_test(hostile_pattern),
+                                       cmocka_unit_test(out_of_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,12 @@
 #define DEC(text) WITH("\"decoder\":" text)
 #define TOKENS(text) WITH("\"added_tokens\":" text)
 
+#define TWICE                                                                                                \
+    "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"a\",\"type_id\":0}},{"         \
+    "\"Sequence\":"                                                                                          \
+    "{\"id\":\"A\",\"type_id\":0}}],\"pair\":[{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},{\"Sequence\":{"   \
+    "\"id\":"                                                                                                \
+    "\"B\",\"type_id\":0}}],\"special_tokens\":{\"a\":{\"id\":\"a\",\"ids\":[1],\"tokens\":[\"a\"]}}}"
 static const struct {
     const char *json;
     asc_status status;
@@ -108,9 +114,8 @@ static const struct {
     {POST("{\"type\":\"TemplateProcessing\",\"single\":[],\"pair\":[{\"Sequence\":{\"id\":\"A\",\"type_id\":"
           "0}}]}"),
      ASC_INVALID_ARGUMENT, "both texts"},
-    {POST("{\"type\":\"Sequence\",\"processors\":[{\"type\":\"BertProcessing\",\"cls\":[\"a\",1],\"sep\":["
-          "\"b\",2]},{\"type\":\"BertProcessing\",\"cls\":[\"a\",1],\"sep\":[\"b\",2]}]}"),
-     ASC_UNIMPLEMENTED, "two steps"},
+    {POST("{\"type\":\"Sequence\",\"processors\":[" TWICE "," TWICE "]}"), ASC_UNIMPLEMENTED,
+     "a TemplateProcessing behind another one"},
     /* decoder */
     {DEC("{\"type\":\"Babel\"}"), ASC_UNIMPLEMENTED, "decoder: type 'Babel'"},
     {DEC("{\"type\":\"Strip\",\"content\":\"\"}"), ASC_INVALID_ARGUMENT, "content"},
