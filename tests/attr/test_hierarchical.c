@@ -137,7 +137,8 @@ static void complete_at_every_kind(void **state) {
         assert_ok(ctx, asc_explain(m, &q, &r));
         double sum = 0.0;
         for (size_t k = 0; k < r->n_features; k++) sum += r->features[k].score;
-        assert_true(fabs(sum - (r->value - r->baseline_value)) < 1e-9);
+        /* log-probabilities of a few units: 2^-24 of them in each of a few layers, over some passes */
+        assert_true(fabs(sum - (r->value - r->baseline_value)) < 1e-9 + suite_rows_differ(1e-4));
         bool all_apart = r->n_features <= 9;
         for (size_t k = 0; k < r->n_features; k++) all_apart = all_apart && r->features[k].kind == q.features;
         if (all_apart && !r->stochastic) {

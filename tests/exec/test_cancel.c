@@ -95,8 +95,12 @@ static void *stopping_alloc(void *self, void *ptr, size_t old_size, size_t new_s
 /* One attribution stopped at allocation `at`; returns how many allocations it made. */
 static long attempt(const char *mode, bool model, long at, const double *want, bool *stopped) {
     stopper s = {.stop_at = 0};
-    asc_ctx_options o = {
-        .struct_size = sizeof o, .alloc = stopping_alloc, .alloc_self = &s, .n_threads = 1, .mode = mode};
+    asc_ctx_options o = {.struct_size = sizeof o,
+                         .alloc = stopping_alloc,
+                         .alloc_self = &s,
+                         .n_threads = 1,
+                         .mode = mode,
+                         .isa = suite_isa()};
     double got[ROOM];
     assert_int_equal(asc_ctx_create(&o, &s.ctx), ASC_OK);
     const long before = s.alloc.count;

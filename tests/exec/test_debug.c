@@ -20,10 +20,17 @@ static void keep_log(void *self, asc_log_level level, const char *message) {
     snprintf(logged + n, sizeof logged - n, "%s\n", message);
 }
 
+/* Of this process: another checkout may run the same test. */
+static const char *replay_file(void) {
+    static char path[64];
+    snprintf(path, sizeof path, "/tmp/ascribe-test-debug-%d.replay", (int)getpid());
+    return path;
+}
+
 static asc_ctx *context(const char *device, const char *mode, const char *level) {
     logged[0] = '\0';
     setenv("ASC_DEBUG", level, 1);
-    setenv("ASC_REPLAY", "/tmp/ascribe-test-debug.replay", 1);
+    setenv("ASC_REPLAY", replay_file(), 1);
     asc_ctx_options o = {.struct_size = sizeof o, .device = device, .mode = mode, .log = keep_log};
     asc_ctx *ctx = NULL;
     if (asc_ctx_create(&o, &ctx) != ASC_OK) fail_msg("%s", asc_error_message(ctx));
@@ -34,7 +41,7 @@ static asc_ctx *context(const char *device, const char *mode, const char *level)
 
 static void finish(asc_ctx *ctx) {
     test_ctx_end(ctx);
-    unlink("/tmp/ascribe-test-debug.replay");
+    unlink(replay_file());
 }
 
 /* Whatever it says: the error at hand was looked at before. */
@@ -224,9 +231,9 @@ static void failing_run_is_saved(void **state) {
         assert_int_equal(asc_read_f32(ctx, asc_log(ctx, asc_from_f32(ctx, ASC_SHAPE(2), x)), y, 2),
                          ASC_OUT_OF_RANGE);
         leave(ctx);
-        assert_non_null(strstr(logged, "/tmp/ascribe-test-debug.replay"));
+        assert_non_null(strstr(logged, replay_file()));
         asc_error_clear(ctx);
-        assert_int_equal(asc_replay_open(ctx, "/tmp/ascribe-test-debug.replay", &r), ASC_OK);
+        assert_int_equal(asc_replay_open(ctx, replay_file(), &r), ASC_OK);
         assert_int_equal(asc_replay_info_of(r).n_inputs, 1);
         assert_true(asc_replay_info_of(r).error.len > 10);
         assert_int_equal(asc_replay_run(r, NULL, &out), ASC_OUT_OF_RANGE);
@@ -268,7 +275,7 @@ static void nan_in_a_compiled_function(void **state) {
             if (k == 1) says(ctx, "first at element 2");
             leave(ctx);
         }
-        assert_int_equal(asc_replay_open(ctx, "/tmp/ascribe-test-debug.replay", &r), ASC_OK);
+        assert_int_equal(asc_replay_open(ctx, replay_file(), &r), ASC_OK);
         asc_replay_close(r);
         asc_compiled_destroy(f);
         finish(ctx);

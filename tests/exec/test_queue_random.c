@@ -325,8 +325,11 @@ static void allocations_may_fail(void **state) {
         bool finished = false;
         for (long n = 1; !finished; n += n < 40 ? 1 : 3) {
             test_alloc a = {0};
-            asc_ctx_options o = {
-                .struct_size = sizeof o, .alloc = test_alloc_fn, .alloc_self = &a, .n_threads = 1};
+            asc_ctx_options o = {.struct_size = sizeof o,
+                                 .alloc = test_alloc_fn,
+                                 .alloc_self = &a,
+                                 .n_threads = 1,
+                                 .isa = suite_isa()};
             asc_ctx *ctx;
             assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
             setting s = plain;

@@ -53,7 +53,8 @@ static void record(asc_ctx *ctx, pass *p, asc_tensor *x, asc_tensor *w, asc_tens
 
 /* rehearsed: as methods do; otherwise as a user would. Returns the peak of the pass. */
 static size_t run(const char *mode, int threads, bool rehearsed, pass *p, float *got, float *inner) {
-    asc_ctx_options o = {.struct_size = sizeof o, .device = "cpu", .mode = mode, .n_threads = threads};
+    asc_ctx_options o = {
+        .struct_size = sizeof o, .device = "cpu", .mode = mode, .n_threads = threads, .isa = suite_isa()};
     asc_ctx *ctx = NULL;
     asc_tensor *ts[N_TS] = {NULL, NULL};
     assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);

@@ -55,6 +55,9 @@ static size_t prompt(size_t k, int32_t *ids) {
     return prompts[k].n;
 }
 
+/* Kept keys were made with other numbers of rows; the tolerance is that of a plain run below. */
+static bool same(double a, double b) { return fabs(a - b) <= suite_rows_differ(1e-4); }
+
 static void history(const char *name, const char *device, const char *mode) {
     asc_ctx *ctx = test_ctx(device, mode);
     asc_model *used = open(ctx, name);
@@ -69,7 +72,7 @@ static void history(const char *name, const char *device, const char *mode) {
         assert_non_null(used->kept);
         assert_int_equal(used->kept->keys.n, n);
         for (size_t i = 0; i < NEW; i++) {
-            if (a.id[i] != b.id[i] || a.lp[i] != b.lp[i])
+            if (a.id[i] != b.id[i] || !same(a.lp[i], b.lp[i]))
                 fail_msg("%s, %s %s, prompt %zu, token %zu: %d %.17g, fresh %d %.17g", name, device, mode, k,
                          i, a.id[i], a.lp[i], b.id[i], b.lp[i]);
             /* 2^-24 of logits up to 30 in each of a few layers */
@@ -108,7 +111,7 @@ static void longrope(void **state) {
         assert_ok(ctx, asc_model_open(ctx, test_data("hf/phi3-longrope-old"), NULL, &fresh));
         assert_ok(ctx, ask(used, ids, lengths[k], true, &a));
         assert_ok(ctx, ask(fresh, ids, lengths[k], true, &b));
-        assert_memory_equal(a.lp, b.lp, sizeof a.lp);
+        for (size_t i = 0; i < NEW; i++) assert_true(same(a.lp[i], b.lp[i]));
         assert_memory_equal(a.id, b.id, sizeof a.id);
         asc_model_close(fresh);
     }
@@ -157,8 +160,11 @@ static void memory(void **state) {
     test_ctx_end(plain);
     for (long at = 1; at < 4000; at += at < 300 ? 7 : 97) {
         test_alloc counter = {.fail_at = 0};
-        asc_ctx_options o = {
-            .struct_size = sizeof o, .device = "cpu", .alloc = test_alloc_fn, .alloc_self = &counter};
+        asc_ctx_options o = {.struct_size = sizeof o,
+                             .device = "cpu",
+                             .alloc = test_alloc_fn,
+                             .alloc_self = &counter,
+                             .isa = suite_isa()};
         asc_ctx *ctx = NULL;
         assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
         m = open(ctx, "llama-q4_1");
@@ -169,7 +175,7 @@ static void memory(void **state) {
         assert_true(st == ASC_OK || (failed && st == ASC_RESOURCE_EXHAUSTED));
         counter.fail_at = 0;
         assert_ok(ctx, ask(m, ids, n, true, &t));
-        assert_memory_equal(t.lp, want.lp, sizeof want.lp);
+        for (size_t i = 0; i < NEW; i++) assert_true(same(t.lp[i], want.lp[i]));
         asc_model_close(m);
         asc_ctx_destroy(ctx);
         assert_int_equal(counter.live, 0);

@@ -22,7 +22,7 @@ static void drop_times(json_t *v) {
 static json_t *by_program(const char *model, const char *options) {
     char command[9000];
     const char *build = getenv("ASC_BUILD_ROOT");
-    snprintf(command, sizeof command, "%s/ascribe explain %s %s --quiet --json -",
+    snprintf(command, sizeof command, "'%s/ascribe' explain '%s' %s --quiet --json -",
              build != NULL ? build : "build", model, options);
     FILE *p = popen(command, "r");
     assert_non_null(p);
@@ -137,10 +137,10 @@ static void nets(void **state) {
         char *body = json_dumps(k == 0 ? q : p, 0);
         if (k == 0)
             snprintf(options, sizeof options,
-                     "--image %s --method integrated-gradients --rule gauss-legendre --steps 4 --target 1",
+                     "--image '%s' --method integrated-gradients --rule gauss-legendre --steps 4 --target 1",
                      picture);
         else
-            snprintf(options, sizeof options, "--input %s --method feature-ablation --baseline zero", npy);
+            snprintf(options, sizeof options, "--input '%s' --method feature-ablation --baseline zero", npy);
         json_t *want = by_program(model, options);
         reply r = api_call(s, "POST", "/v1/explain", body);
         if (r.status != 200) fail_msg("%s", r.body);
