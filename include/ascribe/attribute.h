@@ -117,6 +117,9 @@ typedef struct asc_attr_request {
     bool compat_captum; /* Captum's numbers where they differ (docs/captum-differences.md) */
     bool dry_run;
 } asc_attr_request;
+/* Whether its method, or the one inside it, reads an option, by the word of its descriptor
+ * (asc_method_reads). */
+ASC_API bool asc_attr_reads(const asc_attr_request *q, const char *word);
 
 /* Scores of one attributed value: shape = [examples, (explained numbers if more than one,) dimensions of the
  * value]. A method may add arrays of its own under other names (coefficients, adversarial inputs). */

@@ -54,7 +54,11 @@ static asc_status read_baselines(asc_question *q) {
     asc_status st = ASC_OK;
     q->attr.baselines = a->baselines;
     q->attr.n_baselines = n;
-    if (!asc_ask_has(q, ASC_KEY_ID_NET_BASELINE)) return no_baseline(q, 0, &a->baselines[0]);
+    if (!asc_ask_has(q, ASC_KEY_ID_NET_BASELINE)) {
+        if (!asc_attr_reads(&q->attr, "baselines"))
+            q->attr.n_baselines = 0; /* one that is given is said to have no effect */
+        return no_baseline(q, 0, &a->baselines[0]);
+    }
     const char *const *names = input_names(q);
     each = asc_ask_alloc(q, n, sizeof *each);
     if (names == NULL || each == NULL) return ASC_RESOURCE_EXHAUSTED;

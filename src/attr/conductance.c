@@ -181,9 +181,8 @@ const asc_method asc_method_conductance = {
          .paper = "Dhamdhere, Sundararajan, Yan, How Important Is a Neuron?, ICLR 2019",
          .axioms = "completeness over a layer that cuts the net",
          .cost = "steps + 1 forward and backward passes and 2 forward",
-         .options =
-             "features, site, baseline (eos, pad, zero, mean, token:ID), rule, steps, tolerance, output; "
-             "nets: at, baselines",
+         .options = "features, site, baseline (eos, pad, zero, mean, token:ID), rule, steps, output, compat; "
+                    "nets: at, baselines",
          .differences =
              "by default even points with both ends and the mean slope of each step; Captum's nodes leave "
              "out both ends (a rule that is named gives its numbers). Prompts: summed over a token's row"},

@@ -30,7 +30,7 @@ const asc_method asc_method_deep_lift = {
              .cost = "2 forward and 1 backward pass",
              .options = "features, baseline (eos, pad, zero, mean, token:ID), layers, output, per-token; "
                         "nets: baselines, at, "
-                        "no-multiply, fallback, compat-captum",
+                        "no-multiply, fallback, compat",
              .differences =
                  "a rule at every op (softmax, max pooling, products, norms, attention), so that sums "
                  "are exact; no coupling of examples; ops are seen, not layer objects; prompts: from a "

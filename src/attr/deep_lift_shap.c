@@ -56,10 +56,11 @@ const asc_method asc_method_deep_lift_shap = {
              .paper = "Lundberg, Lee, A Unified Approach to Interpreting Model Predictions, 2017",
              .axioms = "completeness against the mean over the baselines",
              .cost = "2 forward and 1 backward pass for each baseline",
-             .options =
-                 "features, baseline (default: random tokens; eos, pad, zero, mean, token:ID), samples, "
-                 "seed, layers, output, per-token; nets: baselines (any number of rows), at, no-multiply, "
-                 "fallback, compat-captum",
+             .options = "features, baseline (default: random tokens; eos, pad, zero, mean, token:ID), "
+                        "samples (prompts), "
+                        "seed (prompts), layers, output, per-token; nets: baselines (any number of rows), "
+                        "at, no-multiply, "
+                        "fallback, compat",
              .differences = "one row is allowed; delta has one entry for each pair, example by example"},
     .by_gradient = true,
     .per_token = true,

@@ -121,7 +121,7 @@ const asc_method asc_method_feature_permutation = {
          .paper = "Fisher, Rudin, Dominici, All Models are Wrong, but Many are Useful, JMLR 2019",
          .axioms = "dummy (a feature that changes nothing scores 0)",
          .cost = "samples x n features + 1 forward passes",
-         .options = "samples (default 1), masks, at, seed",
+         .options = "samples (default 1), masks, at, seed, compat",
          .differences = "a batch of one is an error, not zeros (--compat captum); works at layers with any "
                         "target; several permutations give a standard error"},
     .stochastic = true,

@@ -179,7 +179,7 @@ const asc_method asc_method_guided_grad_cam = {
              .paper = "Selvaraju et al., Grad-CAM: Visual Explanations from Deep Networks, ICCV 2017",
              .axioms = "none",
              .cost = "2 forward and 2 backward passes",
-             .options = "at or unit (the layer), resize, target",
+             .options = "at or neuron (the layer), resize, target, compat",
              .differences =
                  "an input that is no picture of the site's kind is an error, not an empty result"},
     .by_gradient = true,

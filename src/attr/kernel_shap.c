@@ -369,9 +369,10 @@ const asc_method asc_method_kernel_shap = {
              "Covert and Lee, Improving KernelSHAP, AISTATS 2021",
          .axioms = "completeness; the Shapley axioms when all sets are run, in the limit otherwise",
          .cost = "samples forward passes (2^M for M features if that is fewer)",
-         .options = "samples (default 25; prompts: 25 a feature), tolerance, seed, baseline (remove, mask, "
-                    "eos, pad, "
-                    "token:ID), output; nets: baselines (also many rows: a mean over them), masks, at",
+         .options =
+             "samples (default 25; prompts: 25 a feature), tolerance, compat, seed, baseline (remove, mask, "
+             "eos, pad, "
+             "token:ID), output; nets: baselines (also many rows: a mean over them), masks, at",
          .differences =
              "the sum is a constraint of the fit, not a weight of 1e6; sets come with their complements; "
              "all sets when affordable; one feature is no error (--compat captum: Captum's fit)"},

@@ -251,12 +251,13 @@ const asc_method asc_method_lime = {
              .paper = "Ribeiro, Singh, Guestrin, \"Why Should I Trust You?\", KDD 2016",
              .axioms = "none exactly: a penalised local fit",
              .cost = "samples + 1 forward passes (2^M + 1 for M features if that is fewer)",
-             .options = "samples (default 25; prompts: 10 a feature, at least 100), tolerance, seed, alpha "
-                        "(prompts: of the "
-                        "penalty, default 0.01), baseline (remove, mask, eos, pad, token:ID), output; "
-                        "nets: "
-                        "surrogate (lasso, ridge, "
-                        "linear), penalty, distance (cosine, euclidean), kernel-width, baselines, masks, at",
+             .options =
+                 "samples (default 25; prompts: 10 a feature, at least 100), tolerance, compat, seed, alpha "
+                 "(prompts: of the "
+                 "penalty, default 0.01), baseline (remove, mask, eos, pad, token:ID), output; "
+                 "nets: "
+                 "surrogate (lasso, ridge, "
+                 "linear), penalty, distance (cosine, euclidean), kernel-width, baselines, masks, at",
              .differences =
                  "takes every set once when there are no more than samples (--compat captum: draws); "
                  "standard errors by a grouped jackknife; several explained numbers, one fit each; own "

@@ -84,7 +84,7 @@ const asc_method asc_method_lrp = {
          .cost = "1 forward and 1 backward pass; more for rules that change weights",
          .options = "features, layers, output, per-token (logit); nets: rules (of sites, ops, layers), at, "
                     "fallback, "
-                    "compat-captum",
+                    "compat",
          .differences =
              "a rule for every op; additions share relevance by size; rules belong to the call; delta "
              "is the value minus the sum, as in Captum. Prompts: AttnLRP (Achtibat et al. 2024), of the "

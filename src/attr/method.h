@@ -154,6 +154,9 @@ ASC_MUST_USE asc_status asc_job_options(asc_job *j);
 /* prompt.c */
 ASC_MUST_USE asc_status asc_job_prompt(asc_job *j);
 ASC_MUST_USE asc_status asc_job_targets(asc_job *j);
+/* asc_method_reads of questions about nets, or about prompts: what a descriptor lists behind "nets:" is of
+ * nets alone, what it says "(prompts" behind of prompts. */
+bool asc_method_reads_of(const asc_method_info *m, const char *word, bool nets);
 /* Whether the method runs prompts in which tokens stand elsewhere than in the whole one. */
 bool asc_job_tokens_move(const asc_job *j);
 /* question.c: refuses questions that make no sense, before anything is computed; then, when the target is

@@ -1,4 +1,5 @@
 /* methods.c - the table of methods, and the names of options. */
+#include "ascribe/attribute.h"
 #include "method.h"
 #include <string.h>
 
@@ -38,12 +39,28 @@ int asc_method_find(const char *name) {
     return -1;
 }
 
-bool asc_method_reads(const asc_method_info *m, const char *word) {
+bool asc_method_reads_of(const asc_method_info *m, const char *word, bool nets) {
+    static const char prompts_alone[] = " (prompts";
     const size_t n = strlen(word);
+    const char *of_nets = strstr(m->options, "nets:");
     for (const char *p = strstr(m->options, word); p != NULL; p = strstr(p + 1, word)) {
         const bool begins = p == m->options || p[-1] == ' ',
                    ends = p[n] == '\0' || strchr(",; ", p[n]) != NULL;
-        if (begins && ends) return true;
+        if (!begins || !ends) continue;
+        if (nets ? strncmp(p + n, prompts_alone, strlen(prompts_alone)) != 0 : of_nets == NULL || p < of_nets)
+            return true;
+    }
+    return false;
+}
+
+bool asc_method_reads(const asc_method_info *m, const char *word) {
+    return asc_method_reads_of(m, word, false) || asc_method_reads_of(m, word, true);
+}
+
+bool asc_attr_reads(const asc_attr_request *q, const char *word) {
+    const int known[] = {asc_method_find(q->method), q->base != NULL ? asc_method_find(q->base) : -1};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (known[i] >= 0 && asc_method_reads_of(&asc_methods[known[i]]->info, word, true)) return true;
     }
     return false;
 }

@@ -174,7 +174,7 @@ const asc_method asc_method_neuron_conductance = {
          .axioms = "summed over the units of a layer that cuts the net: integrated gradients",
          .cost = "2 x steps forward and backward passes and 2 forward",
          .options =
-             "features, neuron, baseline (eos, pad, zero, mean, token:ID), rule, steps, tolerance, output; "
+             "features, neuron, baseline (eos, pad, zero, mean, token:ID), rule, steps, output, compat; "
              "nets: baselines, no-multiply",
          .differences =
              "Gauss-Legendre by default; Captum's default, the trapezoid, leaves out 1/n (--compat captum)"},

@@ -112,6 +112,9 @@ asc_status asc_job_options(asc_job *j) {
     if (adaptive && j->method->rule != NULL)
         return ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "%s: no fixed rule is called '%.40s'",
                         j->method->info.name, q->rule);
+    /* of these Captum's numbers differ by the weights of one rule alone */
+    const bool weighs =
+        asc_method_reads(&j->method->info, "max-evaluations") && j->method->captum_rule == NULL;
     const struct {
         const char *name;
         bool given, read_by_rule;
@@ -128,7 +131,9 @@ asc_status asc_job_options(asc_job *j) {
                    {"output", q->output != ASC_OUTPUT_LOGPROB && q->output != ASC_OUTPUT_SIMILARITY, true},
                    {"label", q->label.ptr != NULL && !asc_method_reads(&j->method->info, "output"), true},
                    {"stdevs", q->stdev > 0.0, true},
-                   {"layers", q->layers != NULL && q->layers[0] != '\0', true}};
+                   {"layers", q->layers != NULL && q->layers[0] != '\0', true},
+                   {"seed", q->seed != 0 && q->n_slots == 0, true}, /* slots draw from their baselines */
+                   {"compat", q->compat_captum, !weighs || rule == ASC_RULE_RIEMANN_TRAPEZOID}};
     ASC_TRY(refuse_other_prompt(j));
     ASC_TRY(check_sampling(j));
     ASC_TRY(check_values(j, (asc_rule)rule));
@@ -138,7 +143,7 @@ asc_status asc_job_options(asc_job *j) {
     ASC_TRY(set_rule(j, (asc_rule)rule));
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (!options[i].given) continue;
-        if (!asc_method_reads(&j->method->info, options[i].name)) {
+        if (!asc_method_reads_of(&j->method->info, options[i].name, false)) {
             ASC_TRY(asc_job_warn(j, "%s has no effect: %s does not read it", options[i].name,
                                  j->method->info.name));
         } else if (!options[i].read_by_rule) {

@@ -446,7 +446,7 @@ const asc_method asc_method_shapley_value_sampling = {
              "samples x (n features - 1) + 2 forward passes (2^M + 1 for M features if that is fewer: exact)",
          .options =
              "samples (default 25; prompts: with a tolerance up to 1000, of 32,768 sets together), "
-             "tolerance, seed, baseline "
+             "tolerance, compat, seed, baseline "
              "(remove, mask, "
              "eos, pad, token:ID), output; nets: baselines (also many rows: a mean over them), masks, at",
          .differences =

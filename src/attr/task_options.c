@@ -62,31 +62,48 @@ static asc_status note_unread(asc_task *t) {
     const asc_attr_request *q = t->req;
     int inner = q->base != NULL ? asc_method_find(q->base) : -1;
     const asc_method_info *me = &t->method->info, *base = inner >= 0 ? &asc_methods[inner]->info : NULL;
+    const bool trapezoid =
+        q->rule != NULL && strcmp(q->rule, "riemann-trapezoid") == 0 && asc_method_reads_of(me, "rule", true);
     const struct {
         bool set;
         const char *word;
-    } options[] = {{q->norm != NULL, "norm"},
-                   {q->rule != NULL, "rule"},
-                   {q->steps > 0, "steps"},
-                   {q->samples > 0, "samples"},
-                   {q->tolerance > 0.0, "tolerance"},
-                   {q->n_stdevs > 0, "stdevs"},
-                   {q->n_window > 0, "window"},
-                   {q->n_masks > 0, "masks"},
-                   {q->base != NULL, "base"},
-                   {q->noise != NULL, "noise"},
-                   {q->relu, "relu"},
-                   {q->keep_channels, "keep-channels"},
-                   {q->no_multiply, "no-multiply"},
-                   {q->kernel_width > 0.0, "kernel-width"},
-                   {q->distance != NULL, "distance"},
-                   {q->surrogate != NULL, "surrogate"},
-                   {q->penalty > 0.0, "penalty"},
-                   {q->n_rules > 0, "rules"},
-                   {q->fallback != NULL, "fallback"}};
+    } options[] = {
+        {q->norm != NULL, "norm"},
+        {q->rule != NULL, "rule"},
+        {q->steps > 0, "steps"},
+        {q->samples > 0, "samples"},
+        {q->tolerance > 0.0, "tolerance"},
+        {q->n_stdevs > 0, "stdevs"},
+        {q->n_window > 0, "window"},
+        {q->n_masks > 0, "masks"},
+        {q->base != NULL, "base"},
+        {q->noise != NULL, "noise"},
+        {q->relu, "relu"},
+        {q->keep_channels, "keep-channels"},
+        {q->no_multiply, "no-multiply"},
+        {q->kernel_width > 0.0, "kernel-width"},
+        {q->distance != NULL, "distance"},
+        {q->surrogate != NULL, "surrogate"},
+        {q->penalty > 0.0, "penalty"},
+        {q->n_rules > 0, "rules"},
+        {q->fallback != NULL, "fallback"},
+        {q->n_baselines > 0, "baselines"},
+        {q->n_at_baselines > 0 && (t->method->needs_site || !asc_method_reads_of(me, "baselines", true)),
+         "at-baselines"},
+        {q->draw_baselines, "draw-baselines"},
+        {q->resize != NULL, "resize"},
+        {q->neuron.value != NULL, "neuron"},
+        {q->compat_captum && !trapezoid, "compat"}, /* Captum's leaves out 1/n of the path */
+        {q->seed != 0, "seed"},
+        {q->epsilon > 0.0, "epsilon"}, /* of attacks, as what follows */
+        {q->radius > 0.0, "radius"},
+        {q->step_size != 0.0, "step-size"},
+        {q->targeted, "targeted"},
+        {q->bounds != NULL, "bounds"}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const char *word = options[i].word;
-        if (!options[i].set || asc_method_reads(me, word) || (base != NULL && asc_method_reads(base, word)))
+        if (!options[i].set || asc_method_reads_of(me, word, true) ||
+            (base != NULL && asc_method_reads_of(base, word, true)))
             continue;
         asc_status st = asc_task_note(t, "%s does not read the option '%s'", me->name, word);
         if (st != ASC_OK) return st;

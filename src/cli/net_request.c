@@ -94,7 +94,8 @@ static int read_baseline(cli *c, cli_net_args *a, asc_attr_request *q) {
         }
     }
     q->baselines = a->baselines;
-    q->n_baselines = q->n_inputs;
+    /* one that is given is said to have no effect where nobody reads it */
+    q->n_baselines = b != NULL || asc_attr_reads(q, "baselines") ? q->n_inputs : 0;
     return rc;
 }
 
