@@ -105,12 +105,12 @@ bool cli_progress(void *self, const char *what, double done, double total) {
     return true;
 }
 
-/* Messages of ASC_DEBUG; the others are for programs that want them. */
+/* Messages of ASC_DEBUG, and warnings; the others are for programs that want them. */
 static void on_log(void *self, asc_log_level level, const char *message) {
     (void)self;
-    if (level != ASC_LOG_DEBUG) return;
+    if (level != ASC_LOG_DEBUG && level != ASC_LOG_WARN) return;
     cli_clear_progress();
-    fputs("debug: ", stderr);
+    fputs(level == ASC_LOG_WARN ? "ascribe: warning: " : "debug: ", stderr);
     for (; *message != '\0'; message++) /* labels are other people's text */
         fputc((unsigned char)*message < 0x20 || *message == 0x7f ? '?' : *message, stderr);
     fputc('\n', stderr);

@@ -57,13 +57,14 @@ static asc_status factor(meta *m, const char *suffix, double *out) {
     return number(m, suffix, 0.0, 0.0, 1e9, out);
 }
 
-/* How the frequencies of rope 0 are stretched. */
+/* How the frequencies of rope 0 are stretched. A factor without a type is linear, as in llama.cpp
+ * (load_hparams, LLM_KV_ROPE_SCALING_TYPE). */
 static asc_status rope_scaling(meta *m, asc_decoder_config *c, asc_rope_config *r) {
     asc_view type;
     double legacy, stretch;
     int64_t original;
     asc_status st = ASC_OK;
-    ASC_TRY(asc_gguf_get_str_or(m->ctx, m->g, key_of(m, "rope.scaling.type"), asc_view_of("none"), &type));
+    ASC_TRY(asc_gguf_get_str_or(m->ctx, m->g, key_of(m, "rope.scaling.type"), asc_view_of("linear"), &type));
     ASC_TRY(number(m, "rope.scale_linear", 1.0, 1e-3, 1e6, &legacy));
     r->factor = legacy;
     r->scaling = legacy > 1.0 || legacy < 1.0 ? ASC_ROPE_LINEAR : ASC_ROPE_NONE;

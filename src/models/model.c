@@ -1,5 +1,6 @@
 /* model.c - opening a model file and what can be asked of it; see ascribe/model.h. */
 #include "model.h"
+#include "model_doubts.h"
 #include "adapter.h"
 #include "compiled.h"
 #include "encoder.h"
@@ -85,6 +86,7 @@ static asc_status open_gguf(asc_model *m, const asc_model_options *o, bool *read
     const asc_gguf_kv *kv = asc_gguf_kv_find(g, "tokenizer.chat_template");
     if (kv != NULL && !kv->is_array && kv->values.type == ASC_GGUF_STRING)
         m->chat_template = asc_gguf_str_at(kv->values, 0);
+    asc_model_doubts(ctx, g, m->decoder.cfg.architecture, m->decoder.cfg.n_vocab);
 done:
     asc_decoder_config_deinit(ctx, &cfg);
     return st;

@@ -2,12 +2,12 @@
  * LLMAttribution and LLMGradientAttribution on a model that is made here from its description.
  *
  * A case "METHOD|FEATURES|OUTPUT" has the scores of the answer and of each of its tokens. Tolerance: Captum's
- * numbers are differences of f32 log-probabilities, each off by some eps |log p| sqrt(d_ff): 1e-5 covers a
- * token's, 5 tokens' sum 5e-5 at most; probabilities the same times themselves. Along a path one of the 2,048
- * hidden units may lie within rounding of its kink at a point and fall on the other side: that moves a score
- * by the unit's share times the point's weight. So the recorded numbers are 9e-5 (one token of five, 50
- * points) from the same sum in torch's float64, on which torch's own float32, one row at a time, agrees to
- * 1e-7: 5e-3 over the number of points. */
+ * numbers are differences of f32 log-probabilities, each off by some eps |log p| sqrt(d_ff): that, and 1e-5
+ * at least, covers a token's, their sum the answer's; probabilities the same times themselves. Along a path
+ * one of the 2,048 hidden units may lie within rounding of its kink at a point and fall on the other side:
+ * that moves a score by the unit's share times the point's weight. So the recorded numbers are 9e-5 (one
+ * token of five, 50 points) from the same sum in torch's float64, on which torch's own float32, one row at a
+ * time, agrees to 1e-7: 5e-3 over the number of points. */
 #include "ascribe/attr.h"
 #include "dummy_llm.h"
 #include "file.h"
@@ -102,31 +102,38 @@ static void base(question *x) {
                           .per_token = true}};
 }
 
+/* What an f32 log-probability may be off by. */
+static double noise(double log_p) { return fmax(TOLERANCE, 6e-8 * sqrt(2048.0) * fabs(log_p)); }
+
 static double gap(double a, double b, double tolerance) { return fabs(a - b) / tolerance; }
 
 static void compare(goldens *g, const char *name, const asc_json *want, const asc_result *r, bool prob) {
-    const double tolerance = r->steps > 0 ? 5e-3 / (double)r->steps : TOLERANCE;
+    const double path = r->steps > 0 ? 5e-3 / (double)r->steps : 0.0;
+    double total = 0.0;
     const asc_json *whole = asc_json_get(want, "seq_attr"), *each = asc_json_get(want, "token_attr");
     size_t n = asc_json_len(whole);
     if (n != r->n_features) {
         goldens_fail(g, "%s: %zu features, not %zu", name, r->n_features, n);
         return;
     }
-    double scale = prob ? fabs(r->value) * (double)r->n_target : (double)r->n_target;
+    for (size_t k = 0; k < r->n_matrix; k++)
+        total += path > 0.0 ? path : noise(prob ? log(r->token_values[k]) : r->token_values[k]);
+    if (prob) total *= fabs(r->value);
     for (size_t i = 0; i < n; i++)
-        goldens_check(g,
-                      gap(r->features[i].score, asc_json_num(asc_json_at(whole, i), NAN), tolerance * scale),
+        goldens_check(g, gap(r->features[i].score, asc_json_num(asc_json_at(whole, i), NAN), total),
                       "%s: feature %zu", name, i);
     for (size_t k = 0; k < asc_json_len(each); k++) {
         if (k >= r->n_matrix) {
             goldens_fail(g, "%s: %zu answer tokens, not %zu", name, r->n_matrix, asc_json_len(each));
             return;
         }
+        double p = r->token_values[k], one = path > 0.0 ? path * (prob ? p : 1.0)
+                                             : prob     ? p * noise(log(p))
+                                                        : noise(p);
         for (size_t i = 0; i < n; i++)
-            goldens_check(g,
-                          gap(r->matrix[k * n + i], asc_json_num(asc_json_at(asc_json_at(each, k), i), NAN),
-                              tolerance * (prob ? r->token_values[k] : 1.0)),
-                          "%s: answer token %zu, feature %zu", name, k, i);
+            goldens_check(
+                g, gap(r->matrix[k * n + i], asc_json_num(asc_json_at(asc_json_at(each, k), i), NAN), one),
+                "%s: answer token %zu, feature %zu", name, k, i);
     }
 }
 

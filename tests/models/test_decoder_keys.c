@@ -105,6 +105,7 @@ static const struct {
     {MIX, B("llama.attention.causal", 1), ASC_OK, ""},
     {MIX, S("llama.rope.scaling.type", "dynamic"), ASC_UNIMPLEMENTED, "'dynamic'"},
     {MIX, S("llama.rope.scaling.type", "linear"), ASC_OK, ""},
+    {MIX, F("llama.rope.scaling.factor", -2.0), ASC_INVALID_ARGUMENT, "rope.scaling.factor"},
     {MIX, F("llama.attention.scale", -1.0), ASC_INVALID_ARGUMENT, "attention.scale"},
     {MIX, F("llama.attention.scale", 0.5), ASC_OK, ""},
     {MIX, F("llama.embedding_scale", 1e30), ASC_INVALID_ARGUMENT, "embedding_scale"},
@@ -146,7 +147,71 @@ static void keys(void **state) {
     test_ctx_end(ctx);
 }
 
+/* The last logits of a file with one more entry. */
+static void logits_with(asc_ctx *ctx, const entry *e, float out[64]) {
+    static const int32_t ids[] = {5, 6, 7, 8, 9, 3, 4};
+    asc_model *m = NULL;
+    char path[64];
+    snprintf(path, sizeof path, "decoder-keys-%d-one.gguf", (int)sizeof cases);
+    write_with(ctx, MIX, path, e);
+    assert_ok(ctx, asc_model_open(ctx, path, NULL, &m));
+    assert_in_range(asc_model_get_info(m).n_vocab, 1, 64);
+    assert_ok(ctx, asc_model_logits(m, ids, 7, 1, out));
+    asc_model_close(m);
+    remove(path);
+}
+
+/* llama.cpp takes a factor without a type for linear, as the older key says by itself. */
+static void factor_alone(void **state) {
+    (void)state;
+    asc_ctx *ctx = test_ctx("reference", NULL);
+    float plain[64] = {0}, old[64] = {0}, alone[64] = {0};
+    logits_with(ctx, &(entry)S("general.nothing", "x"), plain);
+    logits_with(ctx, &(entry)F("llama.rope.scale_linear", 4.0), old);
+    logits_with(ctx, &(entry)F("llama.rope.scaling.factor", 4.0), alone);
+    assert_memory_equal(old, alone, sizeof old);
+    assert_memory_not_equal(plain, alone, sizeof plain);
+    test_ctx_end(ctx);
+}
+
+static void on_log(void *self, asc_log_level level, const char *message) {
+    char *kept = self;
+    if (level == ASC_LOG_WARN) snprintf(kept, 256, "%s", message);
+}
+
+/* What makes no sense and changes no number is said. */
+static void doubts(void **state) {
+    (void)state;
+    static const struct {
+        entry e;
+        const char *says; /* "" = nothing */
+    } rows[] = {
+        {U("tokenizer.ggml.eot_token_id", 4e9), "eot_token_id is 4000000000, but there are only"},
+        {U("tokenizer.chat_template", 1), "chat_template is not a string"},
+        {S("general.type", "adapter"), "general.type"},
+        {S("general.type", "model"), ""},
+        {U("llama.vocab_size", 5), "llama.vocab_size is not"},
+    };
+    char said[256], path[64];
+    snprintf(path, sizeof path, "decoder-keys-%d-doubts.gguf", (int)sizeof cases);
+    asc_ctx_options o = {.struct_size = sizeof o, .device = "reference", .log = on_log, .log_self = said};
+    asc_ctx *ctx = NULL;
+    assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        asc_model *m = NULL;
+        write_with(ctx, MIX, path, &rows[i].e);
+        said[0] = '\0';
+        assert_ok(ctx, asc_model_open(ctx, path, NULL, &m));
+        if (strstr(said, rows[i].says) == NULL || (rows[i].says[0] == '\0' && said[0] != '\0'))
+            fail_msg("%s: '%s'", rows[i].e.key, said);
+        asc_model_close(m);
+    }
+    remove(path);
+    asc_ctx_destroy(ctx);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(keys)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(keys), cmocka_unit_test(factor_alone),
+                                       cmocka_unit_test(doubts)};
     return cmocka_run_group_tests_name("decoder_keys", tests, NULL, NULL);
 }
