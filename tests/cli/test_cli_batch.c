@@ -8,7 +8,8 @@
     "i=$((i+1)); done >many.jsonl; "
 /* What a result says, without what differs from run to run: how many threads a line had is among it. */
 #define PLAIN                                                                                                \
-    "sed -E 's/\"(seconds|predicted_seconds|peak_bytes|predicted_peak_bytes|threads)\": ?[0-9.e+-]+//g'"
+    "sed -E 's/\"(seconds|predicted_(least_)?seconds|peak_bytes|predicted_peak_bytes|threads)\": "           \
+    "?[0-9.e+-]+//g'"
 
 static void broken_lines_do_not_stop_the_rest(void **state) {
     program *p = *state;

@@ -9,8 +9,9 @@
 /* What depends on the clock, on what else the process holds in memory, and what only the command line knows:
  * itself and its files. */
 static void drop_times(json_t *v) {
-    static const char *const names[] = {"seconds", "predicted_seconds",    "peak_bytes",
-                                        "command", "predicted_peak_bytes", "input"};
+    static const char *const names[] = {"seconds",    "predicted_seconds", "predicted_least_seconds",
+                                        "peak_bytes", "command",           "predicted_peak_bytes",
+                                        "input"};
     const char *key;
     json_t *e;
     size_t i;
