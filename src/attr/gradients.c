@@ -138,10 +138,16 @@ static asc_status all_points(asc_job *j, const double *alphas, size_t n, double 
         return asc_estimate_passes(j, g != NULL ? ASC_PASS_PATH : ASC_PASS_POINTS, rest, n, &way);
     if (g != NULL && (part = asc_calloc(ctx, ASC_MEM_SCRATCH, way.batch * rest, sizeof *part)) == NULL)
         return ASC_RESOURCE_EXHAUSTED;
+    asc_scope_begin(ctx); /* in eager mode what makes the ends would stay beside every pass */
     asc_tensor *x = asc_model_embed(j->m, j->r->prompt_ids + c, 1, (int64_t)rest);
     x = asc_reshape(ctx, x, ASC_SHAPE((int64_t)rest, j->m->info.d_model));
     asc_tensor *ends[2] = {x, asc_job_path_start(j, x)};
     st = asc_run(ctx, ends, 2);
+    for (int i = 0; st == ASC_OK && i < 2; i++) {
+        asc_keep(ctx, ends[i]);
+        asc_tensor_detach(ends[i]);
+    }
+    st = asc_scope_close(ctx, st);
     while (st == ASC_OK && done < n) {
         size_t b = n - done < way.batch ? n - done : way.batch;
         const int depth = asc_prof_push(ctx, "step", (int64_t)done);

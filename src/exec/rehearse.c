@@ -25,8 +25,8 @@ bool asc_rehearsed(asc_ctx *ctx, asc_status st, bool *again, asc_tensor *const *
     if (!*again) return false;
     *again = false;
     if (st == ASC_OK) st = asc_graph_take_error(g);
+    asc_price_end(ctx); /* the program is made as others are: under a bound what is idle goes for it */
     if (st == ASC_OK && whole(ts, n)) st = asc_cut_rehearsed(ctx, ts, n, &e);
-    asc_price_end(ctx);
     st = asc_scope_close(ctx, st);
     if (st == ASC_OK && e != NULL) st = asc_follow_begin(ctx, e);
     if (st != ASC_OK) asc_graph_poison(g); /* what was taken above, or what failed here */

@@ -166,8 +166,10 @@ static void the_least_holds(void **state) {
         explain_steps(mode, ZOO "qwen3-q5_0/model.gguf", method, steps, n, 0, true, &dry);
         explain_steps(mode, ZOO "qwen3-q5_0/model.gguf", method, steps, n, 0, false, &run);
         /* as dry_runs_tell_the_peak; how many points the adaptive rule asks for at a time, each number a
-         * program, is known only then */
-        const double spare = steps == 0 ? 0.25 : 0.0;
+         * program, is known only then, and programs of sweeps are most of what a model this small takes */
+        const bool sweeps = strcmp(method, "lrp") == 0 || strcmp(method, "deep-lift") == 0 ||
+                            strcmp(method, "gradient-shap") == 0;
+        const double spare = steps == 0 || sweeps ? 0.25 : 0.0;
         if (!(fabs((double)dry.predicted - (double)run.peak) <= (0.05 + spare) * (double)run.peak + 4e5))
             fail_msg("%s, %s, %zu steps: %zu predicted, %zu taken", mode, method, steps, dry.predicted,
                      run.peak);
