@@ -44,8 +44,17 @@ void cli_keep_streams(void) {
     }
 }
 
+/* Handlers have a stack of their own: oneDNN's sgemm keeps values below the stack pointer, farther than the
+ * 128 bytes that a signal spares, and a handler on that stack writes over them. */
+static void own_stack(void) {
+    static char bytes[1 << 16];
+    const stack_t stack = {.ss_sp = bytes, .ss_size = sizeof bytes};
+    sigaltstack(&stack, NULL);
+}
+
 void cli_install_signals(void) {
-    struct sigaction a = {.sa_handler = on_interrupt};
+    struct sigaction a = {.sa_handler = on_interrupt, .sa_flags = SA_ONSTACK};
+    own_stack();
     sigemptyset(&a.sa_mask);
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);

@@ -84,7 +84,7 @@ void terminal_begin(terminal *t, asc_ctx *ctx, bool interactive) {
     take_terminal(t);
     if (pipe2(seen.wake, O_CLOEXEC | O_NONBLOCK) != 0) seen.wake[0] = seen.wake[1] = -1;
     for (int i = 0; i < N_HANDLED; i++) {
-        struct sigaction a = {.sa_handler = on_signal};
+        struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK}; /* cli/session.c */
         const bool always = handled[i] == SIGINT || handled[i] == SIGTERM;
         sigemptyset(&a.sa_mask);
         sigaction(handled[i], always || interactive ? &a : NULL, &before[i]);

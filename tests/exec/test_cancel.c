@@ -156,7 +156,10 @@ static void on_alarm(int signal_number) {
 static void a_signal_at_any_time(void **state) {
     (void)state;
     static const char *const modes[] = {"deferred", "eager", "compiled"};
-    struct sigaction act = {.sa_handler = on_alarm}, old;
+    static char bytes[1 << 16]; /* as the program's handlers have it (src/cli/session.c) */
+    const stack_t stack = {.ss_sp = bytes, .ss_size = sizeof bytes};
+    struct sigaction act = {.sa_handler = on_alarm, .sa_flags = SA_ONSTACK}, old;
+    assert_int_equal(sigaltstack(&stack, NULL), 0);
     assert_int_equal(sigaction(SIGALRM, &act, &old), 0);
     for (int m = 0; m < 3; m++) {
         asc_ctx *ctx = test_ctx("cpu", modes[m]);
