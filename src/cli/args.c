@@ -86,6 +86,40 @@ const char *cli_nth(const cli *c, cli_option_id o, size_t i) {
     return NULL;
 }
 
+/* What options are called elsewhere: llama.cpp (common/arg.cpp), Captum's arguments. */
+static const struct {
+    const char *theirs, *ours;
+} elsewhere[] = {{"p", "prompt"},
+                 {"f", "prompt-file"},
+                 {"file", "prompt-file"},
+                 {"n", "generate"},
+                 {"n-predict", "generate"},
+                 {"predict", "generate"},
+                 {"temp", "temperature"},
+                 {"t", "threads"},
+                 {"s", "seed"},
+                 {"lora", "adapter"},
+                 {"api-key-file", "token-file"},
+                 {"contrast", "versus"},
+                 {"attribution", "method"},
+                 {"n-steps", "steps"},
+                 {"n-samples", "samples"},
+                 {"baselines", "baseline"},
+                 {"feature-mask", "mask"},
+                 {"layer", "site"}};
+
+/* Our name of an option that the command has; NULL = none. */
+static const char *known_elsewhere(cli_command_id command, const char *word) {
+    for (size_t k = 0; k < sizeof elsewhere / sizeof *elsewhere; k++) {
+        for (int i = 0; strcmp(elsewhere[k].theirs, word) == 0 && i < N_OPTIONS; i++) {
+            if (strcmp(cli_options[i].name, elsewhere[k].ours) == 0 &&
+                (cli_options[i].commands & 1u << command))
+                return elsewhere[k].ours;
+        }
+    }
+    return NULL;
+}
+
 static int unknown_option(cli_command_id command, const char *name, size_t len) {
     const char *names[N_OPTIONS];
     char word[64];
@@ -99,7 +133,8 @@ static int unknown_option(cli_command_id command, const char *name, size_t len) 
             return cli_usage("'%s' has no option --%s (see: ascribe %s --help)", cli_commands[command].name,
                              word, cli_commands[command].name);
     }
-    const char *near = cli_nearest(word, names, n);
+    const char *near = known_elsewhere(command, word);
+    if (near == NULL) near = cli_nearest(word, names, n);
     return near != NULL
                ? cli_usage("unknown option --%s; did you mean --%s?", word, near)
                : cli_usage("unknown option --%s (see: ascribe %s --help)", word, cli_commands[command].name);
@@ -170,6 +205,11 @@ int cli_parse(cli *c, int argc, char **argv) {
             int rc = take_option(c, argc, argv, &i);
             if (rc != EXIT_DONE) return rc;
         } else if (!only_operands && a[0] == '-' && a[1] != '\0') {
+            const char *ours = known_elsewhere(c->command, a + 1);
+            if (strcmp(a, "-m") == 0)
+                return cli_usage("unknown option '-m': the model comes first, as ascribe %s MODEL ...",
+                                 cli_commands[command].name);
+            if (ours != NULL) return cli_usage("unknown option '%s'; did you mean --%s?", a, ours);
             return cli_usage(
                 "unknown option '%.60s'; options are written out: --name (see: ascribe %s --help)", a,
                 cli_commands[command].name);
