@@ -150,7 +150,7 @@ ASC_API const char *asc_error_message(const asc_ctx *ctx);
 ASC_API const char *asc_error_hint(const asc_ctx *ctx);
 ASC_API void asc_error_clear(asc_ctx *ctx);
 
-/* Asks long work in this context to stop at the next safe place. Safe to call from a signal handler. */
+/* Asks long work in this context to stop at the next safe place; also for signal handlers (below). */
 ASC_API void asc_cancel(asc_ctx *ctx);
 /* Takes the request back: after a call returned ASC_CANCELLED, the context's next call would stop at once
  * too. */
@@ -164,6 +164,11 @@ ASC_API const char *asc_mem_tag_name(asc_mem_tag tag);
 
 /* Version of the library, "MAJOR.MINOR.PATCH". */
 ASC_API const char *asc_version(void);
+
+/* Signal handlers, of programs that have any, need a stack of their own (sigaltstack, then SA_ONSTACK in
+ * sigaction's flags): where oneDNN makes the products (processors without AVX-512, isa "avx2" or "baseline")
+ * its code keeps values below the stack pointer, farther than the 128 bytes that a signal spares, and a
+ * handler on that stack, whatever it calls, writes over them. */
 
 #ifdef __cplusplus
 }

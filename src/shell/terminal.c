@@ -207,7 +207,7 @@ void terminal_sleep(terminal *t) {
     restore();
     signal(SIGTSTP, SIG_DFL);
     kill(0, SIGTSTP); /* all of the job, as the key would */
-    struct sigaction a = {.sa_handler = on_signal};
+    struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
     sigemptyset(&a.sa_mask);
     sigaction(SIGTSTP, &a, NULL);
     take_terminal(t);

@@ -74,8 +74,19 @@ static bool on_main_thread(void) {
     return main_thread == me;
 }
 
+/* Handlers have a stack of their own (the end of ascribe/base.h): Python's ask for one, but the main thread,
+ * which hears the signals, has none unless faulthandler brought it. It stays. */
+static void own_stack(void) {
+    static char bytes[1 << 16];
+    const stack_t ours = {.ss_sp = bytes, .ss_size = sizeof bytes};
+    stack_t now;
+    if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE) != 0) sigaltstack(&ours, NULL);
+}
+
 static void watch(pyasc_ctx *x) {
-    if (!on_main_thread() || atomic_load(&interruptible) != NULL || !python_interrupts()) return;
+    if (!on_main_thread()) return;
+    own_stack();
+    if (atomic_load(&interruptible) != NULL || !python_interrupts()) return;
     struct sigaction ours = {.sa_sigaction = on_sigint, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&ours.sa_mask);
     atomic_store(&interruptible, x->c);

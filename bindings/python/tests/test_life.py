@@ -179,6 +179,23 @@ print(len(seen))
 """ % os.path.dirname(os.path.abspath(__file__)))
         self.assertEqual((code, out), (0, "1\n"))  # his handler ran, nothing was stopped
 
+    def test_handlers_have_a_stack_of_their_own(self):
+        code, out = support.python("""
+import ctypes, sys
+sys.path.insert(0, %r)
+import support, ascribe
+class Stack(ctypes.Structure):
+    _fields_ = [("start", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t)]
+libc, now = ctypes.CDLL(None), Stack()
+def disabled():
+    libc.sigaltstack(None, ctypes.byref(now))
+    return bool(now.flags & 2)  # SS_DISABLE
+before = disabled()
+ascribe.load(support.DECODER, threads=1).logits("one")
+print(before, disabled(), now.size >= 1 << 16)
+""" % os.path.dirname(os.path.abspath(__file__)))
+        self.assertEqual((code, out), (0, "True False True\n"))
+
     def test_fork(self):
         m = ascribe.load(support.DECODER, threads=1)
         r = m.explain(PROMPT, target=TARGET)
