@@ -117,7 +117,7 @@ static asc_status put_alone(team *t, asc_batch_place at) {
     while (st == ASC_OK && t->n_busy > 0) st = wait(t);
     if (st == ASC_OK) {
         size_t room = asc_request_limit(s->ctx, s->b->request);
-        for (size_t i = 0; i < t->n; i++) {
+        for (size_t i = 0; i < t->n && t->hands[i].ctx != NULL; i++) { /* behind a NULL none was made */
             (void)asc_cache_empty(t->hands[i].ctx);
             const size_t live = asc_memory(t->hands[i].ctx).live_total;
             room -= live < room ? live : room - 1;
