@@ -145,7 +145,7 @@ static asc_status adaptive(asc_job *j) {
     char more[96] = " or another baseline";
     if (!hopeless && a.estimated_evaluations > 0.0)
         asc_snprintf(more, sizeof more, ", another baseline, or --max-evaluations %.0f (an estimate)",
-                 a.estimated_evaluations);
+                     a.estimated_evaluations);
     if (!hopeless && !(a.estimated_evaluations > 0.0))
         snprintf(more, sizeof more, ", another baseline, or more --max-evaluations");
     return asc_job_warn(
@@ -181,11 +181,13 @@ static asc_status value_at_site_baselines(asc_task *t) {
     return asc_task_values(t, &rows, true, t->r->baseline_value);
 }
 
-static asc_status integrate(asc_task *t, double **sum, double **change, bool *is_adaptive) {
+static bool refines(const asc_task *t) {
     const char *name = t->req->rule;
-    *is_adaptive =
-        name == NULL ? !t->req->compat_captum && t->req->steps == 0 : strcmp(name, "adaptive") == 0;
-    if (*is_adaptive) return asc_path_refine(t, t->at_sites, sum, change, &t->r->converged);
+    return name == NULL ? !t->req->compat_captum && t->req->steps == 0 : strcmp(name, "adaptive") == 0;
+}
+
+static asc_status integrate(asc_task *t, double **sum, double **change) {
+    if (refines(t)) return asc_path_refine(t, t->at_sites, sum, change, &t->r->converged);
     double *nodes, *weights;
     size_t n;
     asc_status st = asc_task_rule(t, "gauss-legendre", &n, &nodes, &weights);
@@ -216,7 +218,7 @@ static void write_scores(asc_task *t, double **sum, double **change, bool is_ada
 static asc_status attribute(asc_task *t) {
     asc_status st = ASC_OK;
     double **sum = NULL, **change = NULL;
-    bool is_adaptive;
+    const bool is_adaptive = refines(t);
     ASC_TRY(asc_task_prepare(t, !t->req->no_multiply));
     ASC_TRY(asc_task_ends(t, true));
     if (t->at_sites) ASC_TRY(value_at_site_baselines(t));
@@ -226,7 +228,7 @@ static asc_status attribute(asc_task *t) {
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }
-    ASC_TRY(integrate(t, sum, change, &is_adaptive));
+    ASC_TRY(integrate(t, sum, change));
     write_scores(t, sum, change, is_adaptive);
     ASC_TRY(asc_task_delta(t, t->req->tolerance > 0.0 ? t->req->tolerance : 0.01));
     if (!t->r->converged && is_adaptive)
@@ -238,18 +240,13 @@ done:
 }
 
 static void price_rows(const asc_task *t, double *n_forward, double *n_gradient) {
-    bool is_adaptive = t->req->rule == NULL ? !t->req->compat_captum && t->req->steps == 0
-                                            : strcmp(t->req->rule, "adaptive") == 0;
     *n_forward = 2.0;
-    *n_gradient = (double)asc_task_steps(t);
-    if (is_adaptive) *n_gradient = (double)asc_path_most(t);
+    *n_gradient = refines(t) ? (double)asc_path_most(t) : (double)asc_task_steps(t);
 }
 
 /* Of those gradients, what a run takes that ends as early as it may. */
 static double least_rows(const asc_task *t) {
-    bool is_adaptive = t->req->rule == NULL ? !t->req->compat_captum && t->req->steps == 0
-                                            : strcmp(t->req->rule, "adaptive") == 0;
-    return is_adaptive ? (double)asc_path_least() : (double)asc_task_steps(t);
+    return refines(t) ? (double)asc_path_least() : (double)asc_task_steps(t);
 }
 
 const asc_method asc_method_integrated_gradients = {

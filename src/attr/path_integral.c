@@ -122,9 +122,8 @@ static size_t limit(const asc_task *t) {
     return t->req->max_evaluations > 0 ? t->req->max_evaluations : DEFAULT_EVALUATIONS;
 }
 
-size_t asc_path_least(void) {
-    return FIRST_LEVEL + 2 * FIRST_LEVEL;
-} /* one level is compared with the next */
+/* One level is compared with the next. */
+size_t asc_path_least(void) { return FIRST_LEVEL + 2 * FIRST_LEVEL; }
 
 size_t asc_path_most(const asc_task *t) {
     size_t used = FIRST_LEVEL;

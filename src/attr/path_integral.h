@@ -16,10 +16,10 @@ ASC_MUST_USE asc_status asc_path_fixed(asc_task *t, bool sites, const double *no
 /* The same by rules that double until, for each example by itself, no score changes by more than the
  * request's tolerance (of the largest score) and the scores add up; change: the last change of each score.
  * Needs r->value and r->baseline_value. */
+ASC_MUST_USE asc_status asc_path_refine(asc_task *t, bool sites, double **sum, double **change,
+                                        bool *converged);
 /* Points an example that asc_path_refine takes: at least, and at most under the request's limit. */
 size_t asc_path_least(void);
 size_t asc_path_most(const asc_task *t);
-ASC_MUST_USE asc_status asc_path_refine(asc_task *t, bool sites, double **sum, double **change,
-                                        bool *converged);
 
 #endif

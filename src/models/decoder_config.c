@@ -113,29 +113,30 @@ done:
 /* Features that a file of these families can ask for and that would change every number if ignored: the key
  * may be absent or have the value that means "not used". */
 static asc_status refuse_unknown(meta *m, const asc_family *f) {
-    static const struct {
+    const struct {
         const char *suffix;
         double off, also_off;
+        bool read; /* by this family */
     } keys[] = {
-        {"attention.clamp_kqv", 0, 0},
-        {"expert_shared_count", 0, 0},
-        {"expert_shared_feed_forward_length", 0, 0},
-        {"attention.max_alibi_bias", 0, 0},
-        {"attention.output_scale", 0, 0},
-        {"attention.temperature_scale", 0, 0},
-        {"attention.temperature_length", 0, 0},
-        {"attention.kv_lora_rank", 0, 0},
-        {"expert_group_count", 0, 1},
-        {"expert_gating_func", 0, 1 /* softmax */},
-        {"expert_weights_scale", 0, 1},
-        {"router_logit_softcapping", 0, 0},
-        {"nextn_predict_layers", 0, 0},
-        {"n_deepstack_layers", 0, 0},
-        {"rope.scaling.yarn_log_multiplier", 0, 0},
+        {"attention.clamp_kqv", 0, 0, f->clip_qkv},
+        {"expert_shared_count", 0, 0, f->shared_expert},
+        {"expert_shared_feed_forward_length", 0, 0, f->shared_expert},
+        {"attention.max_alibi_bias", 0, 0, false},
+        {"attention.output_scale", 0, 0, false},
+        {"attention.temperature_scale", 0, 0, false},
+        {"attention.temperature_length", 0, 0, false},
+        {"attention.kv_lora_rank", 0, 0, false},
+        {"expert_group_count", 0, 1, false},
+        {"expert_gating_func", 0, 1 /* softmax */, false},
+        {"expert_weights_scale", 0, 1, false},
+        {"router_logit_softcapping", 0, 0, false},
+        {"nextn_predict_layers", 0, 0, false},
+        {"n_deepstack_layers", 0, 0, false},
+        {"rope.scaling.yarn_log_multiplier", 0, 0, false},
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const asc_gguf_kv *kv = asc_gguf_kv_find(m->g, key_of(m, keys[i].suffix));
-        if (kv == NULL || (i == 0 && f->clip_qkv) || ((i == 1 || i == 2) && f->shared_expert)) continue;
+        if (kv == NULL || keys[i].read) continue;
         double v = kv->is_array ? (double)NAN : asc_gguf_num_at(kv->values, 0);
         if (fabs(v - keys[i].off) < 1e-9 || fabs(v - keys[i].also_off) < 1e-9) continue;
         ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED, "'%s': %s is not supported (its value is %g)",
