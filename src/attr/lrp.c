@@ -19,7 +19,7 @@ static asc_status note_sums(asc_task *t, const asc_rules *r) {
         if (fabs(s->relevance - last) <= 1e-6 * fabs(last)) continue;
         last = s->relevance;
         used += (size_t)asc_snprintf(line + used, sizeof line - used, "%s%.60s %.6g", used == 0 ? "" : ", ",
-                                 s->site, s->relevance);
+                                     s->site, s->relevance);
         if (used < LINE && i + 1 < r->n_sums) continue;
         st = asc_task_note(t, "relevance by site, where it changes: %s", line);
         if (st != ASC_OK) return st;

@@ -406,7 +406,7 @@ asc_status asc_game_sampled(asc_game *g, double *scores, double *errors) {
     if (st != ASC_OK || g->converged) return st;
     char line[128];
     asc_snprintf(line, sizeof line, "%zu %s did not reach the tolerance of %g", g->drawn,
-             g->captum ? "orders" : "sets", g->tolerance);
+                 g->captum ? "orders" : "sets", g->tolerance);
     return g->note(g->self, line);
 }
 

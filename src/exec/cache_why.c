@@ -111,7 +111,7 @@ static bool differ(const asc_key_node *x, const asc_key_node *y, char *out, size
     for (int k = 0; k < ASC_N_FATTR; k++) {
         if (memcmp(&x->f[k], &y->f[k], sizeof x->f[k]) == 0) continue;
         asc_snprintf(out, room, "%s %.17g here, %.17g in the nearest entry",
-                 attr_name(x->opcode, ASC_ATTR_FLOAT, ASC_ATTR_FLOAT, k), x->f[k], y->f[k]);
+                     attr_name(x->opcode, ASC_ATTR_FLOAT, ASC_ATTR_FLOAT, k), x->f[k], y->f[k]);
         return true;
     }
     return false;

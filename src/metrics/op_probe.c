@@ -30,7 +30,7 @@ void asc_op_judge(asc_op_case *c, const double *got, const double *want, int64_t
         if (e <= c->bound || c->verdict == ASC_VERDICT_WRONG) continue;
         c->verdict = ASC_VERDICT_WRONG;
         asc_snprintf(c->message, sizeof c->message, "element %lld is %.9g, not %.9g", (long long)i, got[i],
-                 want[i]);
+                     want[i]);
     }
 }
 

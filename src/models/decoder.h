@@ -96,9 +96,9 @@ typedef struct asc_decoder {
     double mscale[ASC_N_ROPES];
     asc_layer *layers; /* n_layers */
     bool has_bias;
-    asc_owned owned; /* every weight */
+    asc_owned owned;              /* every weight */
     struct asc_site_edits *edits; /* site_edits.h: of every run; NULL = none. The model's */
-    void **copies;   /* elements of owned weights that lie in no file as they are needed */
+    void **copies;                /* elements of owned weights that lie in no file as they are needed */
     size_t n_copies, cap_copies;
 } asc_decoder;
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_HELD = 4096 };
+enum { MAX_HELD = 4096 }; /* more are a mistake: every one is looked at in each visit of a site */
 
 int64_t asc_model_site_width(const asc_model *m, asc_decoder_site site, int64_t layer) {
     if (m->kind == ASC_MODEL_ENCODER) {

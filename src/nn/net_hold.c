@@ -4,7 +4,7 @@
 #include "net.h"
 #include <string.h>
 
-enum { MAX_HELD = 4096 };
+enum { MAX_HELD = 4096 }; /* more are a mistake: every one is looked at in each visit of a site */
 
 typedef struct held_value {
     int64_t site;

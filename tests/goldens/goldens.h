@@ -17,8 +17,8 @@ typedef struct goldens {
     const char *model_path;
     const char *device, *folder;
     char beside[4200]; /* the folder of the file being run */
-    bool quick;   /* leave out what takes long */
-    bool verbose; /* print every failure, not the first alone */
+    bool quick;        /* leave out what takes long */
+    bool verbose;      /* print every failure, not the first alone */
     long passed, failed, skipped;
     /* of the file being run */
     long cases, bad;

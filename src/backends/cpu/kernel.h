@@ -61,7 +61,7 @@ typedef struct asc_kernel {
      * and in an order that depend on in[0], its rows and columns and the form only (not on n, W or the number
      * of threads); 0 if not. The next product of the same in[0] whose kernel, be it another one, names the
      * same form is then run with left_ready. NULL = 0. Forms in use: asc_bf16_left_form (bf16_job.h),
-     * asc_stored_left_form (stored_job.h). */
+     * asc_stored_left_form (stored_job.h), asc_int8_left_form (int8_job.h). */
     int (*left_form)(const asc_call *c);
     /* Pointwise kernels: the arithmetic of run on one stretch, with the same bits; NULL = only run. */
     void (*strip)(const asc_strip *a);

@@ -1,12 +1,13 @@
 /* int8_gemm.inl - y = a W at int8 (int8_job.h), for many rows of a; W is f32 or stored, [k,n] or [n,k]. The
- * file that includes it defines INT8_NAME, INT8_FILL and INT8_FITS(c), includes vec.h, and brings
+ * file that includes it defines INT8_NAME, INT8_FILL and INT8_FITS, includes vec.h, and brings
  *   EACH            numbers in a word: 4 bytes (those of a without sign) or 2 halves
  *   INT8_ROWS, INT8_VECS   rows and vectors of columns of a tile
  *   WITH_DOT        attribute of what calls dot
  *   dot(sum, x, w)  sum + the EACH products of each word
- *   vi_all, vi_max, vi_most (of its lanes), whole (to the next whole number, ties to even), put_whole (EACH
- * vectors of whole numbers in order, to words), turn (VW rows of words, to words of columns) HOLD(v) keeps v
- * from being fused with what follows
+ *   vi_all, vi_max, vi_most (of its lanes), whole (to the next whole number, ties to even)
+ *   put_whole       EACH vectors of whole numbers in order, to words
+ *   turn            VW rows of words, to words of columns
+ *   HOLD(v)         keeps v from being fused with what follows
  *
  * Each thread owns a range of columns: it turns a panel of W into whole numbers, sized for the L2 cache, and
  * multiplies 32 rows at a time with it. A step that no whole number can have (something infinite or NaN, or
