@@ -1,7 +1,8 @@
 /* test_net_patch.c - running a net with inner values replaced: put back, the same; replaced, what follows is
- * computed from them; refusals; memory running out. The numbers themselves:
- * bindings/python/tests/test_nets.py, against numpy. */
+ * computed from them; values that are held are those of a patch; refusals; memory running out. The numbers
+ * themselves: bindings/python/tests/test_nets.py and test_held_values.py, against numpy. */
 #include "ascribe/builtin.h"
+#include "ascribe/ops.h"
 #include "harness.h"
 #include <math.h>
 
@@ -80,6 +81,53 @@ static void put_back_and_scaled(void **state) {
     }
 }
 
+static asc_tensor *scaled(void *self, asc_ctx *ctx, asc_tensor *value) {
+    (void)self;
+    return asc_scale(ctx, value, 0.5);
+}
+
+/* Held as numbers, or as a function that makes these: what a run with the same patch gives, until it ends; a
+ * refused call changes nothing. */
+static void held_as_patched(void **state) {
+    (void)state;
+    static const char *const modes[] = {"deferred", "eager", "compiled"};
+    for (size_t k = 0; k < 3; k++) {
+        asc_ctx *ctx = test_ctx("cpu", modes[k]);
+        sample s = open_sample(ctx, "mlp");
+        asc_array plain, at, patched, held;
+        assert_ok(ctx, asc_net_run(s.net, s.q.inputs, s.q.n_inputs, NULL, 0, &plain));
+        assert_ok(ctx, asc_net_run(s.net, s.q.inputs, s.q.n_inputs, &s.sites[1], 1, &at));
+        const int64_t n = asc_array_count(&at);
+        double *v = calloc((size_t)n, sizeof *v);
+        asc_array_get(&at, 0, n, v);
+        for (int64_t e = 0; e < n; e++) v[e] *= 0.5;
+        const asc_array half = {.elem = ASC_ELEM_F64, .shape = at.shape, .data = v};
+        const asc_value_patch p = {.site = s.sites[1], .values = half};
+        assert_ok(ctx, asc_net_run_patched(s.net, s.q.inputs, s.q.n_inputs, &p, 1, NULL, 0, &patched));
+        assert_true(difference(&plain, &patched) > 1e-3);
+        const asc_held_value ways[] = {{.site = s.sites[1], .values = half},
+                                       {.site = s.sites[1], .change = scaled}},
+                             bad = {.site = "nowhere", .change = scaled};
+        for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+            assert_ok(ctx, asc_net_hold(s.net, &ways[i], 1));
+            assert_int_equal(asc_net_hold(s.net, &bad, 1), ASC_NOT_FOUND);
+            assert_ok(ctx, asc_net_run(s.net, s.q.inputs, s.q.n_inputs, NULL, 0, &held));
+            assert_true(difference(&patched, &held) < 1e-6); /* f32 of values near 1 */
+            asc_array_free(ctx, &held);
+        }
+        assert_ok(ctx, asc_net_hold(s.net, NULL, 0));
+        assert_ok(ctx, asc_net_run(s.net, s.q.inputs, s.q.n_inputs, NULL, 0, &held));
+        assert_true(difference(&plain, &held) == 0.0);
+        free(v);
+        asc_array_free(ctx, &held);
+        asc_array_free(ctx, &patched);
+        asc_array_free(ctx, &at);
+        asc_array_free(ctx, &plain);
+        asc_builtin_close(s.b);
+        test_ctx_end(ctx);
+    }
+}
+
 static void refusals(void **state) {
     (void)state;
     asc_ctx *ctx = test_ctx("cpu", "deferred");
@@ -134,6 +182,7 @@ static void memory_runs_out(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(put_back_and_scaled),
+        cmocka_unit_test(held_as_patched),
         cmocka_unit_test(refusals),
         cmocka_unit_test(memory_runs_out),
     };
