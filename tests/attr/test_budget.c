@@ -68,6 +68,18 @@ static void explain(const char *mode, const char *file, const char *method, size
     explain_steps(mode, file, method, 5, n, memory, dry, out);
 }
 
+/* A bound changes no bit where as many prompts go through a pass; where fewer do, kernels of other heights
+ * may take a row, and those of some instruction sets (and of up to 8 rows) add in another order. */
+static void assert_equal_but_for_passes(const outcome *a, const outcome *b, int n) {
+    double largest = 0;
+    for (int i = 0; i < n; i++) largest = fmax(largest, fabs(a->scores[i]));
+    const double most = a->per_pass == b->per_pass ? 0 : 16 * 0x1p-24 * largest;
+    for (int i = 0; i < n; i++) {
+        const double d = fabs(a->scores[i] - b->scores[i]);
+        if (!(d <= most)) fail_msg("score %d: %g apart, more than %g", i, d, most);
+    }
+}
+
 /* Prompts of 50 tokens: at most 11 a pass (512 rows). */
 static void passes_are_equal_where_that_costs_little(void **state) {
     (void)state;
@@ -89,10 +101,7 @@ static void passes_are_equal_where_that_costs_little(void **state) {
     assert_int_equal(o.per_pass, 9);
     assert_int_equal(one.st, ASC_OK);
     assert_true(one.per_pass < 9);
-    double largest =
-        0; /* one row a prompt goes through the head: up to 8 have a kernel that adds in another order */
-    for (int i = 0; i < 50; i++) largest = fmax(largest, fabs(o.scores[i]));
-    for (int i = 0; i < 50; i++) assert_true(fabs(o.scores[i] - one.scores[i]) <= 16 * 0x1p-24 * largest);
+    assert_equal_but_for_passes(&o, &one, 50);
 }
 
 static void the_least_that_would_do(void **state) {
@@ -116,7 +125,7 @@ static void the_least_that_would_do(void **state) {
                 &less);
         assert_int_equal(less.st, ASC_RESOURCE_EXHAUSTED);
         explain(mode, ZOO "qwen3-q5_0/model.gguf", method, N, 0, false, &roomy);
-        assert_memory_equal(roomy.scores, least.scores, sizeof roomy.scores);
+        assert_equal_but_for_passes(&roomy, &least, N);
     }
 }
 
