@@ -13,6 +13,7 @@
 #include "text_parts.h"
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 
 enum { AHEAD = 4, WAKE_NS = 100000000 };
@@ -146,6 +147,23 @@ static asc_status put(team *t, hand *h) {
     return st;
 }
 
+/* A hand hears no signals: a handler needs a stack of its own (see asc_cancel), which the caller's thread may
+ * have and a hand has not. Faults stay theirs. */
+static void start_hands(team *t) {
+    sigset_t deaf, before;
+    sigfillset(&deaf);
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) sigdelset(&deaf, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &deaf, &before);
+    for (size_t i = 0; i < t->n; i++) {
+        hand *h = &t->hands[i];
+        h->runs = h->ctx != NULL && pthread_create(&h->thread, NULL, work, h) == 0;
+        t->n_alive += h->runs ? 1 : 0;
+        t->n_busy += h->runs ? 1 : 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static asc_status run(team *t) {
     asc_batch_work *s = t->s;
     asc_batch_place at;
@@ -153,12 +171,7 @@ static asc_status run(team *t) {
     asc_status st = ASC_OK;
     pthread_mutex_lock(&t->lock);
     size_t head = s->next;
-    for (size_t i = 0; i < t->n; i++) {
-        hand *h = &t->hands[i];
-        h->runs = h->ctx != NULL && pthread_create(&h->thread, NULL, work, h) == 0;
-        t->n_alive += h->runs ? 1 : 0;
-        t->n_busy += h->runs ? 1 : 0;
-    }
+    start_hands(t);
     while (st == ASC_OK && head < s->n) {
         hand *h = holder_of(t, head);
         if (asc_batch_output_has(&s->out, head)) {
