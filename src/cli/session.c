@@ -219,7 +219,8 @@ static bool say(cli *c, const char *message, const char *hint) {
 int cli_error(cli *c, asc_status st) {
     cli_clear_progress();
     if (st == ASC_CANCELLED) {
-        fputs("ascribe: stopped; nothing was written\n", stderr);
+        const bool lines = c->value[OPT_PROMPTS] != NULL; /* those that are done stay in the results */
+        fputs(lines ? "ascribe: stopped\n" : "ascribe: stopped; nothing was written\n", stderr);
         return EXIT_CHECK;
     }
     const char *message = c->ctx != NULL ? asc_error_message(c->ctx) : "";

@@ -90,7 +90,7 @@ static void killed_side_by_side(void **state) {
         p, 0, NULL,
         "for t in 0.05 0.1 0.2; do rm -f cut; timeout -s INT $t $A explain $L --prompts mixed.jsonl --out "
         "cut "
-        "--threads 4 --quiet; if [ -s cut ]; then " PLAIN
+        "--threads 4 --quiet 2>said; ! grep 'nothing was written' said || exit 5; if [ -s cut ]; then " PLAIN
         " cut >c; head -n $(wc -l <c) w | cmp - c || exit 2; fi; "
         "$A explain $L --prompts mixed.jsonl --out cut --threads 4 --quiet; [ $? = 1 ] || exit 4; " PLAIN
         " cut >c; cmp w c || exit 3; done 2>/dev/null");
