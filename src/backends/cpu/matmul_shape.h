@@ -15,6 +15,13 @@ typedef struct asc_matmul_shape {
 } asc_matmul_shape;
 
 void asc_matmul_shape_of(const asc_call *c, asc_matmul_shape *out);
+
+enum { ASC_MANY_ROWS = 9 };
+/* Whether a product has the kernels of many rows: panels of weights that all rows share, and each level its
+ * own. */
+static inline bool asc_matmul_many(const asc_call *c, const asc_matmul_shape *s) {
+    return s->m >= ASC_MANY_ROWS || c->many_rows;
+}
 /* Which matrix of a and which of b product i of the batch takes. */
 void asc_matmul_operands(const asc_matmul_shape *s, int64_t i, int64_t *out_a, int64_t *out_b);
 

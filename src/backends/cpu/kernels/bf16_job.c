@@ -79,8 +79,7 @@ bool asc_bf16_fits(const asc_call *c, asc_isa isa) {
     asc_bf16_scheme scheme;
     if (asc_dtype_expand(c->in_dtype[1]) == NULL) return false;
     asc_matmul_shape_of(c, &s);
-    return scheme_of(c, isa, s.k, &scheme) && !s.ta && s.batch == 1 &&
-           (s.m >= ASC_BF16_MIN_ROWS || c->many_rows);
+    return scheme_of(c, isa, s.k, &scheme) && !s.ta && s.batch == 1 && asc_matmul_many(c, &s);
 }
 
 /* Bytes, apart from each other by whole cache lines. */

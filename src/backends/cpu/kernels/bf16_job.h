@@ -11,9 +11,8 @@ enum {
     ASC_BF16_UNIT = 96, /* columns are dealt to threads by this */
     ASC_BF16_MIN_COLUMNS = 512, /* 16 columns of m's */
     ASC_BF16_ROWS = 1024,       /* of a that are in pieces at a time */
-    ASC_BF16_MIN_ROWS = 9,
-    ASC_BF16_HIGHEST_K = 64, /* fewer terms stay in f32 at `highest` */
-    ASC_BF16_FORM8 = 8       /* left_form of int8; others: the number of pieces */
+    ASC_BF16_HIGHEST_K = 64,    /* fewer terms stay in f32 at `highest` */
+    ASC_BF16_FORM8 = 8          /* left_form of int8; others: the number of pieces */
 };
 
 typedef struct asc_bf16_job {

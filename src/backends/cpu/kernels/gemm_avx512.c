@@ -24,8 +24,7 @@ enum {
     LONG = 768, /* panels are 768 by 192 or 192 by 768: 576 KB, well inside an L2 cache of 1 or 2 MB */
     SHORT = 192,
     PANEL_FLOATS = LONG * SHORT,
-    UNIT = 96, /* columns are dealt to threads by this: whole slabs, and whole blocks of 32 */
-    MIN_ROWS = 9
+    UNIT = 96 /* columns are dealt to threads by this: whole slabs, and whole blocks of 32 */
 };
 
 typedef struct tile_args {
@@ -93,7 +92,8 @@ TILES(2)
 TILES(3)
 TILES(4)
 TILES(5)
-TILES(6) TILES(7) TILES(8) TILES(9)
+TILES(6)
+TILES(7) TILES(8) TILES(9)
 #define TILE_ROW(rows)                                                                                       \
     { tile_##rows##x1, tile_##rows##x2, tile_##rows##x3 }
     static const tile_fn tiles[ROWS][3] = {TILE_ROW(1), TILE_ROW(2), TILE_ROW(3), TILE_ROW(4), TILE_ROW(5),
@@ -199,7 +199,7 @@ static bool fits(const asc_call *c) {
     asc_matmul_shape s;
     if (asc_dtype_expand(c->in_dtype[1]) == NULL) return false;
     asc_matmul_shape_of(c, &s);
-    return !s.ta && s.batch == 1 && (s.m >= MIN_ROWS || c->many_rows || !s.tb);
+    return !s.ta && s.batch == 1 && (asc_matmul_many(c, &s) || !s.tb);
 }
 
 const asc_kernel asc_kernel_matmul_avx512 = {.name = "matmul_avx512",

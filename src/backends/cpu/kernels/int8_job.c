@@ -6,8 +6,7 @@
 
 enum {
     PANEL_BYTES = 768 << 10, /* with the slab well inside an L2 cache of 1 or 2 MB */
-    DEPTH = 768,             /* values of k in a panel at most: whole links, whole blocks of every format */
-    MIN_ROWS = 9
+    DEPTH = 768              /* values of k in a panel at most: whole links, whole blocks of every format */
 };
 
 void asc_int8_job_init(asc_int8_job *job, const asc_call *c, asc_isa isa, int each) {
@@ -27,7 +26,7 @@ bool asc_int8_fits(const asc_call *c) {
     asc_matmul_shape s;
     if (c->level != ASC_PRECISION_INT8 || asc_dtype_expand(c->in_dtype[1]) == NULL) return false;
     asc_matmul_shape_of(c, &s);
-    return !s.ta && s.batch == 1 && (s.m >= MIN_ROWS || c->many_rows);
+    return !s.ta && s.batch == 1 && asc_matmul_many(c, &s);
 }
 
 int asc_int8_left_form(const asc_call *c) {

@@ -31,9 +31,8 @@ bool asc_stored_fits(const asc_call *c) {
     bool has_min;
     if (c->level != ASC_PRECISION_HIGHEST || !asc_stored_type(c->in_dtype[1], &has_min)) return false;
     asc_matmul_shape_of(c, &s);
-    return s.tb && !s.ta && s.batch == 1 && (s.m >= ASC_BF16_MIN_ROWS || c->many_rows) &&
-           s.k >= ASC_BF16_HIGHEST_K && s.k % asc_dtype_of(c->in_dtype[1])->block_elems == 0 &&
-           s.k < INT32_MAX / 16;
+    return s.tb && !s.ta && s.batch == 1 && asc_matmul_many(c, &s) && s.k >= ASC_BF16_HIGHEST_K &&
+           s.k % asc_dtype_of(c->in_dtype[1])->block_elems == 0 && s.k < INT32_MAX / 16;
 }
 
 void asc_stored_job_init(asc_stored_job *job, const asc_call *c) {
