@@ -48,27 +48,12 @@ static asc_tensor *record(void *self, asc_ctx *c, asc_tensor *value) {
     return pyasc_callback_end(g->x, out != NULL) ? out : NULL;
 }
 
-static int take_tokens(pyasc_hold *h, size_t i, PyObject *tokens) {
-    int32_t *list;
-    size_t n;
-    if (tokens == Py_None) return 0;
-    if (pyasc_ids_in(tokens, "tokens", &list, &n) != 0) return -1;
-    h->tokens[i] = PyMem_Calloc(n + 1, sizeof(size_t));
-    for (size_t k = 0; h->tokens[i] != NULL && k < n; k++) h->tokens[i][k] = (size_t)list[k];
-    PyMem_Free(list);
-    if (h->tokens[i] == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    h->patches[i].tokens = h->tokens[i];
-    h->patches[i].n_tokens = n;
-    return 0;
-}
-
 static int take(pyasc_hold *h, size_t i, PyObject *item) {
     const char *site;
     PyObject *value, *tokens;
-    if (!PyArg_ParseTuple(item, "sOO", &site, &value, &tokens) || take_tokens(h, i, tokens) != 0) return -1;
+    if (!PyArg_ParseTuple(item, "sOO", &site, &value, &tokens)) return -1;
+    if (pyasc_places_in(tokens, "tokens", &h->tokens[i], &h->patches[i].n_tokens) != 0) return -1;
+    h->patches[i].tokens = h->tokens[i];
     h->patches[i].site = h->values[i].site = site;
     if (PyCallable_Check(value)) {
         h->changes[i] = (change){.x = h->s->x, .fn = value};

@@ -35,16 +35,9 @@ static int take_patch(run_args *r, size_t i, PyObject *item) {
     if (pyasc_array_in(values, p->site, &r->in[i]) != 0) return -1;
     r->n_in++;
     p->values = r->in[i].a;
-    if (tokens == Py_None) return 0;
-    int32_t *list;
-    if (pyasc_ids_in(tokens, "tokens", &list, &p->n_tokens) != 0) return -1;
-    r->tokens[i] = PyMem_Calloc(p->n_tokens + 1, sizeof(size_t));
-    for (size_t k = 0; r->tokens[i] != NULL && k < p->n_tokens; k++) r->tokens[i][k] = (size_t)list[k];
-    PyMem_Free(list);
+    if (pyasc_places_in(tokens, "tokens", &r->tokens[i], &p->n_tokens) != 0) return -1;
     p->tokens = r->tokens[i];
-    if (p->tokens != NULL) return 0;
-    PyErr_NoMemory();
-    return -1;
+    return 0;
 }
 
 static int take_run(run_args *r, PyObject *ids, PyObject *types, PyObject *read, PyObject *patches) {

@@ -46,6 +46,20 @@ int pyasc_ids_in(PyObject *obj, const char *what, int32_t **out, size_t *n) {
     return 0;
 }
 
+int pyasc_places_in(PyObject *obj, const char *what, size_t **out, size_t *n) {
+    int32_t *list;
+    *out = NULL;
+    *n = 0;
+    if (obj == Py_None) return 0;
+    if (pyasc_ids_in(obj, what, &list, n) != 0) return -1;
+    *out = PyMem_Calloc(*n + 1, sizeof **out);
+    for (size_t i = 0; *out != NULL && i < *n; i++) (*out)[i] = (size_t)list[i];
+    PyMem_Free(list);
+    if (*out != NULL) return 0;
+    PyErr_NoMemory();
+    return -1;
+}
+
 /* tokenize(text, special=False, bos=True, continues=False) -> (ids, starts, ends) */
 PyObject *pyasc_subject_tokenize(PyObject *self, PyObject *args, PyObject *kwargs) {
     static const char *const names[] = {"text", "special", "bos", "continues", NULL};

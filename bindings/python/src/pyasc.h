@@ -127,6 +127,8 @@ int pyasc_subject_enter(pyasc_subject *s, PyObject *progress);
 asc_model *pyasc_model_of(pyasc_subject *s, const char *what);
 /* Whole numbers of a sequence: PyMem_Free ends *out. 0, or -1 with an exception. */
 int pyasc_ids_in(PyObject *obj, const char *what, int32_t **out, size_t *n);
+/* The same as places, counted from 0; None: *out is NULL, *n 0. */
+int pyasc_places_in(PyObject *obj, const char *what, size_t **out, size_t *n);
 
 /* Values that are held in the place of inner ones while something runs (Model.patch). Zero-initialise. */
 typedef struct pyasc_hold pyasc_hold;
