@@ -75,6 +75,13 @@ static inline void test_ctx_end(asc_ctx *ctx) {
     asc_ctx_destroy(ctx);
 }
 
+/* Where temporary files go; without a character that shells take apart, since tests write the names of what
+ * is in it without quotes. */
+static inline const char *test_tmp(void) {
+    const char *tmp = getenv("TMPDIR");
+    return tmp != NULL && tmp[0] == '/' && strpbrk(tmp, " \t\n'\"\\$`*?[](){}<>|&;#~") == NULL ? tmp : "/tmp";
+}
+
 /* Path of a file under tests/data; static buffer. */
 static inline const char *test_data(const char *name) {
     static char path[4096];

@@ -69,6 +69,13 @@ static const struct {
     {E, "{\"ids\": [5, 9, 30, 3], \"features\": \"token\", \"method\": \"lrp\"}", NULL},
 };
 
+/* By the link, whose path no shell needs to have quoted. */
+static const char *data_path(program *p, const char *name) {
+    char link[200];
+    snprintf(link, sizeof link, ".data/%s", name);
+    return program_path(p, link);
+}
+
 static void documents_are_the_programs(void **state) {
     program *p = *state;
     program_expect(
@@ -85,7 +92,7 @@ static void documents_are_the_programs(void **state) {
         char line[6000];
         assert_ok(ctx, asc_text_create(ctx, &json));
         assert_ok(ctx, asc_text_create(ctx, &command));
-        assert_ok(ctx, asc_subject_open(ctx, test_data(cases[i].model), NULL, &s));
+        assert_ok(ctx, asc_subject_open(ctx, data_path(p, cases[i].model), NULL, &s));
         if (asc_question_parse(s, asc_view_of(cases[i].json), NULL, 0, &q) != ASC_OK ||
             asc_ask(s, q, &a) != ASC_OK)
             fail_msg("%s: %s", cases[i].json, asc_error_message(ctx));
@@ -123,7 +130,7 @@ static void pages_and_texts(void **state) {
         asc_text *t = NULL;
         char line[5000];
         assert_ok(ctx, asc_text_create(ctx, &t));
-        assert_ok(ctx, asc_subject_open(ctx, test_data(L), NULL, &s));
+        assert_ok(ctx, asc_subject_open(ctx, data_path(p, L), NULL, &s));
         assert_ok(ctx, asc_question_parse(s, asc_view_of("{\"prompt\": \"one two\"}"), NULL, 0, &q));
         asc_question_set_dry_run(q, dry == 1);
         assert_ok(ctx, asc_ask(s, q, &a));

@@ -16,9 +16,8 @@ static bool found;
 
 static int make_locale(void **state) {
     char folder[512], line[2000];
-    const char *tmp = getenv("TMPDIR");
     (void)state;
-    snprintf(folder, sizeof folder, "%s/ascribe-locale-XXXXXX", tmp != NULL ? tmp : "/tmp");
+    snprintf(folder, sizeof folder, "%s/ascribe-locale-XXXXXX", test_tmp());
     if (mkdtemp(folder) == NULL) return -1;
     snprintf(line, sizeof line,
              "cd '%s' && printf 'comment_char %%%%\\nescape_char /\\nLC_NUMERIC\\ndecimal_point \",\"\\n"

@@ -31,25 +31,33 @@ static inline char *program_slurp(const char *path, size_t *len) {
 }
 
 static inline char *program_path(program *p, const char *name) {
-    static char path[512];
+    static char path[640];
     snprintf(path, sizeof path, "%s/%s", p->folder, name);
     return path;
 }
 
+/* Shell functions for commands that stop work: they wait for what happened, not for a time.
+ * computing PID: until this process has opened a model and computed for a fifth of a second, or has ended.
+ * lines N FILE PID: until the file has so many lines, or this process has ended. */
+#define PROGRAM_WAITS                                                                                        \
+    "ended() { [ ! -e /proc/$1 ] || grep -q '^State:.*Z' /proc/$1/status; }; "                               \
+    "ticks() { cut -d ' ' -f 14 /proc/$1/stat; }; "                                                          \
+    "computing() { until ended $1 || { grep -q gguf /proc/$1/maps && [ $(ticks $1) -ge 20 ]; }; do "         \
+    "sleep 0.02; done 2>/dev/null; }; "                                                                      \
+    "lines() { until ended $3 || [ $(wc -l <$2) -ge $1 ]; do sleep 0.01; done 2>/dev/null; }; "
+
 /* The exit code of `$A ...` in a shell; $L, $G and $Q are small models. 128 + n for signal n, as a shell has
  * it. */
 static inline int program_run(program *p, const char *command) {
-    char line[8192];
-    const char *build = getenv("ASC_BUILD_ROOT"), *data = getenv("ASC_TEST_DATA");
+    char line[10000];
     free(p->out);
     free(p->err);
     snprintf(line, sizeof line,
-             "cd '%s' || exit 99; A='%s/ascribe' Z='%s/goldens/zoo_gguf'; L=$Z/llama-q8_0/model.gguf; "
-             "G=$Z/gemma2-f16/model.gguf; "
-             "Q=$Z/qwen3-q5_0/model.gguf; B='%s/goldens/bad_gguf'; unset NO_COLOR COLORTERM COLUMNS; { %s\n} "
+             "cd %s || exit 99; A=$PWD/.build/ascribe D=$PWD/.data; Z=$D/goldens/zoo_gguf; "
+             "L=$Z/llama-q8_0/model.gguf; G=$Z/gemma2-f16/model.gguf; Q=$Z/qwen3-q5_0/model.gguf; "
+             "B=$D/goldens/bad_gguf; unset NO_COLOR COLORTERM COLUMNS; " PROGRAM_WAITS "{ %s\n} "
              ">out 2>err </dev/null",
-             p->folder, build != NULL ? build : "build", data != NULL ? data : "tests/data",
-             data != NULL ? data : "tests/data", command);
+             p->folder, command);
     int st = system(line);
     p->out = program_slurp(program_path(p, "out"), &p->out_len);
     p->err = program_slurp(program_path(p, "err"), NULL);
@@ -65,12 +73,25 @@ static inline void program_expect(program *p, int code, const char *words, const
         fail_msg("no '%s' in: %s\nof: %s", words, p->err, command);
 }
 
+/* Makes the folder, with links to the build and to the data: the names of those may have blanks. */
+static inline bool program_open(program *p) {
+    static const char *const links[][3] = {{"ASC_BUILD_ROOT", "build", ".build"},
+                                           {"ASC_TEST_DATA", "tests/data", ".data"}};
+    snprintf(p->folder, sizeof p->folder, "%s/ascribe-test-XXXXXX", test_tmp());
+    bool good = mkdtemp(p->folder) != NULL;
+    for (int i = 0; good && i < 2; i++) {
+        const char *given = getenv(links[i][0]);
+        char *path = realpath(given != NULL ? given : links[i][1], NULL);
+        good = path != NULL && symlink(path, program_path(p, links[i][2])) == 0;
+        free(path);
+    }
+    return good;
+}
+
 static inline int program_setup(void **state) {
     program *p = calloc(1, sizeof *p);
-    snprintf(p->folder, sizeof p->folder, "%s/ascribe-test-XXXXXX",
-             getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp");
     *state = p;
-    return p != NULL && mkdtemp(p->folder) != NULL ? 0 : -1;
+    return p != NULL && program_open(p) ? 0 : -1;
 }
 
 static inline int program_teardown(void **state) {

@@ -169,25 +169,24 @@ static void test_bad_outputs(void **state) {
     assert_string_equal(p->out, "x.json\nold\n");
 }
 
-/* A prompt like this, 3 layers, many steps: long enough to be interrupted. */
-#define LONG                                                                                                 \
-    "$A explain $L --prompt 'a long prompt with many words in it' --method integrated-gradients --rule "     \
-    "riemann-middle --steps 100000"
+/* Endless for all purposes here: a prompt of 500 tokens, 100000 steps. */
+#define LONG(model)                                                                                          \
+    "$A explain " model " --prompt \"$(seq 150)\" --method integrated-gradients --rule riemann-middle "      \
+    "--steps 100000"
 
 static void test_stop(void **state) {
     program *p = *state;
-    program_expect(p, 1, "stopped", LONG " --json s.json & sleep 1; kill -INT $!; wait $!");
-    program_expect(p, 1, "stopped", LONG " --json s.json & sleep 1; kill -TERM $!; wait $!");
+    program_expect(p, 1, "stopped", LONG("$L") " --json s.json & computing $!; kill -INT $!; wait $!");
+    program_expect(p, 1, "stopped", LONG("$L") " --json s.json & computing $!; kill -TERM $!; wait $!");
     program_expect(p, 1, NULL, "[ -e s.json ]");
     program_expect(p, 1, NULL, "ls | grep -q tmp");
 }
 
 static void test_file_shrinks(void **state) {
-    program_expect(*state, 3, "shr.gguf",
-                   "cp $L shr.gguf; chmod u+w shr.gguf; A2=shr.gguf; "
-                   "$A explain shr.gguf --prompt 'a long prompt with many words in it' --method "
-                   "integrated-gradients --rule riemann-middle --steps 100000 --json t.json & sleep 1; "
-                   "truncate -s 4096 shr.gguf; wait $!");
+    program_expect(
+        *state, 3, "shr.gguf",
+        "cp $L shr.gguf; chmod u+w shr.gguf; " LONG("shr.gguf") " --json t.json & computing $!; "
+                                                                "truncate -s 4096 shr.gguf; wait $!");
     program_expect(*state, 1, NULL, "[ -e t.json ]");
 }
 

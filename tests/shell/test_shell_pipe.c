@@ -151,8 +151,8 @@ static void test_errors(void **state) {
     program_expect(p, 0, NULL, "printf ':model\\r\\n:quit\\nnever' | $A shell $L");
     /* A model that is replaced while it is used. */
     program_expect(p, 1, "since the model was opened",
-                   "cp $L m.gguf; { echo a b; sleep 1; cp $L n.gguf; mv n.gguf m.gguf; echo c d; } | "
-                   "$A shell m.gguf --set generate=1");
+                   "cp $L m.gguf; { echo a b; until grep -q Cost said; do sleep 0.02; done; cp $L n.gguf; mv "
+                   "n.gguf m.gguf; echo c d; } | $A shell m.gguf --set generate=1 >said");
 }
 
 static void test_words_and_matrix(void **state) {
