@@ -20,6 +20,8 @@ if [ ! -f "$dir/build.ninja" ]; then
         exit 1
     }
     rm -f "${TMPDIR:-/tmp}/asc-setup.$$"
+    # nothing is printed while it goes well, and the first time is long
+    echo "build: compiling $(printf '%s\n' "$list" | wc -l) files into $dir/, minutes on 2 cores" >&2
 elif [ "$list" != "$(cat "$dir/.sources" 2>/dev/null)" ] || [ "$prefix" != "$(cat "$dir/.prefix" 2>/dev/null)" ]; then
     meson setup --reconfigure "$dir" --prefix "$prefix" "$@" >/dev/null
 fi

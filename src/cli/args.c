@@ -106,6 +106,11 @@ static const struct {
                  {"n-samples", "samples"},
                  {"baselines", "baseline"},
                  {"feature-mask", "mask"},
+                 {"internal-batch-size", "memory"},
+                 {"perturbations-per-eval", "memory"},
+                 {"sliding-window-shapes", "window"},
+                 {"nt-type", "noise"},
+                 {"nt-samples", "samples"},
                  {"layer", "site"}};
 
 /* Our name of an option that the command has; NULL = none. */
@@ -216,7 +221,10 @@ int cli_parse(cli *c, int argc, char **argv) {
         } else if (c->n_operands < cli_commands[command].most) {
             c->operand[c->n_operands++] = a;
         } else {
-            return cli_usage("'%.60s' is one argument too many (see: ascribe %s --help)", a,
+            return cli_usage("'%.60s' is one argument too many%s (see: ascribe %s --help)", a,
+                             cli_options[OPT_PROMPT].commands & 1u << command
+                                 ? ": the prompt is an option, --prompt TEXT"
+                                 : "",
                              cli_commands[command].name);
         }
     }

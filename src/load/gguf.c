@@ -40,7 +40,10 @@ asc_status asc_gguf_open(asc_ctx *ctx, const char *path, asc_gguf **out) {
     asc_gguf *g = NULL;
     *out = NULL;
     ASC_TRY(create(ctx, path, &g));
-    ASC_TRY(asc_map_open(ctx, path, &g->map));
+    st = asc_map_open(ctx, path, &g->map);
+    if (st == ASC_NOT_FOUND)
+        asc_hint(ctx, "check the path; models are not fetched by name or address: download them first");
+    if (st != ASC_OK) goto done;
     ASC_TRY(read_all(ctx, g, g->map.data, g->map.size));
     *out = g;
     return ASC_OK;

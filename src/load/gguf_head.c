@@ -10,7 +10,11 @@ static const struct {
      "run `git lfs pull`, or download the file"},
     {"<", "a web page or XML", "the download went wrong: use the file's direct link"},
     {"{", "JSON", "name the .gguf file itself"},
-    {"PK\x03\x04", "a zip archive or a PyTorch checkpoint", "unpack it, or convert the model to GGUF"},
+    {"PK\x03\x04", "a zip archive or a PyTorch checkpoint",
+     "unpack an archive; a checkpoint's model is saved in Python with save_pretrained(..., "
+     "safe_serialization=True)"},
+    {"\x80", "a pickle, which can run code when it is read",
+     "load the model in Python and call save_pretrained(..., safe_serialization=True)"},
     {"ggml", "a model in a format older than GGUF", "convert the original model to GGUF"},
     {"lmgg", "a model in a format older than GGUF", "convert the original model to GGUF"},
     {"fmgg", "a model in a format older than GGUF", "convert the original model to GGUF"},
@@ -27,11 +31,13 @@ static asc_status not_gguf(asc_ctx *ctx, const asc_gguf *g) {
     }
     if (g->size > 8 && g->data[8] == '{' && asc_le64(g->data) < g->size) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s' is not a GGUF file but safetensors", g->name);
-        return asc_hint(ctx, "convert the model to GGUF");
+        return asc_hint(ctx,
+                        "call it model.safetensors and put its config.json and tokenizer.json beside it");
     }
     ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s' is not a GGUF file: it does not begin with the bytes GGUF",
              g->name);
-    return asc_hint(ctx, "check that the path names the model file and that the download is complete");
+    return asc_hint(
+        ctx, "a model is a .gguf file, an .onnx file, or a folder with config.json and model.safetensors");
 }
 
 static asc_status bad_version(asc_ctx *ctx, const asc_gguf *g, uint32_t version) {

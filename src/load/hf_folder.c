@@ -88,41 +88,9 @@ asc_status asc_hf_json(const asc_hf_folder *f, const char *file, asc_json **out)
     return st;
 }
 
-/* Why a folder without safetensors cannot be opened: what else lies there decides the hint. */
-static asc_status no_weights(const asc_hf_folder *f) {
-    static const struct {
-        const char *file, *what, *hint;
-    } known[] = {
-        {"pytorch_model.bin", "only pytorch_model.bin, a pickle, which can run code when it is read",
-         "load it in Python and call save_pretrained(..., safe_serialization=True)"},
-        {"pytorch_model.bin.index.json", "only pickles (pytorch_model-*.bin), which can run code when read",
-         "load it in Python and call save_pretrained(..., safe_serialization=True)"},
-        {"adapter_model.safetensors", "only an adapter (adapter_model.safetensors), no model",
-         "open the model that the adapter belongs to (base_model_name_or_path in adapter_config.json)"},
-        {"tf_model.h5", "only TensorFlow weights (tf_model.h5)", "convert them to model.safetensors"},
-        {"flax_model.msgpack", "only Flax weights (flax_model.msgpack)", "convert them to model.safetensors"},
-        {"consolidated.safetensors", "only consolidated.safetensors, whose tensors have other names",
-         "fetch the model's files for the transformers library"},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (!asc_hf_has(f, known[i].file)) continue;
-        ASC_FAIL(f->ctx, ASC_UNIMPLEMENTED, "'%s' holds %s", f->path, known[i].what);
-        return asc_hint(f->ctx, "%s", known[i].hint);
-    }
-    ASC_FAIL(f->ctx, ASC_NOT_FOUND, "'%s' has neither model.safetensors nor " INDEX, f->path);
-    return asc_hint(f->ctx, "fetch the model's weight files, or name the file: FOLDER/NAME.safetensors");
-}
-
 static asc_status read_config(asc_hf_folder *f) {
     asc_status st = asc_hf_json(f, "config.json", &f->config);
-    if (st != ASC_OK || f->config != NULL) return st;
-    if (asc_hf_has(f, "adapter_config.json")) {
-        ASC_FAIL(f->ctx, ASC_UNIMPLEMENTED, "'%s' holds an adapter (adapter_config.json), no model", f->path);
-        return asc_hint(f->ctx, "open the model that it belongs to, and give the adapter beside it");
-    }
-    ASC_FAIL(f->ctx, ASC_NOT_FOUND, "'%s' has no config.json", f->path);
-    return asc_hint(f->ctx,
-                    "a model folder has config.json and model.safetensors; a GGUF file is named itself");
+    return st != ASC_OK || f->config != NULL ? st : asc_hf_no_config(f);
 }
 
 /* Which file of the folder was named; {NULL,0} = the folder itself. */
@@ -159,7 +127,7 @@ static asc_status add_weights(asc_hf_folder *f, asc_view file) {
         return listed ? asc_hf_add_index(f) : asc_hf_add_file(f, file, NULL);
     }
     if (asc_hf_has(f, "model.safetensors")) return asc_hf_add_file(f, asc_view_of("model.safetensors"), NULL);
-    return asc_hf_has(f, INDEX) ? asc_hf_add_index(f) : no_weights(f);
+    return asc_hf_has(f, INDEX) ? asc_hf_add_index(f) : asc_hf_no_weights(f);
 }
 
 asc_status asc_hf_folder_open(asc_ctx *ctx, const char *path, asc_hf_folder **out) {

@@ -1,4 +1,4 @@
-/* hf_parts.h - what the two files of the folder reader share. */
+/* hf_parts.h - what the files of the folder reader share. */
 #ifndef ASC_HF_PARTS_H
 #define ASC_HF_PARTS_H
 
@@ -21,5 +21,9 @@ ASC_MUST_USE asc_status asc_hf_add_index(asc_hf_folder *f);
 ASC_MUST_USE asc_status asc_hf_seal(asc_hf_folder *f);
 /* Whether the folder has a file of this name. */
 bool asc_hf_has(const asc_hf_folder *f, const char *file);
+/* The errors of a folder without config.json, or without safetensors: what lies there decides what they say.
+ */
+ASC_MUST_USE asc_status asc_hf_no_config(const asc_hf_folder *f);
+ASC_MUST_USE asc_status asc_hf_no_weights(const asc_hf_folder *f);
 
 #endif

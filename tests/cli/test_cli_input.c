@@ -13,6 +13,8 @@ static void test_wrong_use(void **state) {
         {"$A explain $L -p x", "did you mean --prompt?"},
         {"$A explain -m $L --prompt x", "the model comes first"},
         {"$A generate $L --n-predict 3", "did you mean --generate?"},
+        {"$A explain $L a", "the prompt is an option, --prompt TEXT"},
+        {"$A explain $L --prompt a --internal-batch-size 3", "did you mean --memory?"},
         {"$A explain $L --prompt x --contrast y", "did you mean --versus?"},
         {"$A explain $L --prompt x --n-steps 3", "did you mean --steps?"},
         {"$A explain $L --prompt", "needs a value"},
@@ -52,6 +54,8 @@ static void test_wrong_use(void **state) {
 static void test_bad_files(void **state) {
     static const char *const cases[][2] = {
         {"$A explain none.gguf --prompt a", "none.gguf"},
+        {"$A explain some/model --prompt a", "models are not fetched by name"},
+        {"printf '\\200\\2pickle' >x.bin; $A explain x.bin --prompt a", "a pickle, which can run code"},
         {": >empty.gguf; $A explain empty.gguf --prompt a", "is empty"},
         {"$A explain . --prompt a", "has no config.json"},
         {"head -c 1000 $L >cut.gguf; $A explain cut.gguf --prompt a", "cut.gguf"},
