@@ -6,138 +6,84 @@
  * Neither the number of rows, nor the cutting into panels, nor the number of threads can change a bit.
  *
  * Each thread owns a range of columns. It expands a panel of W, sized for the L2 cache, into slabs of 48
- * columns, [k][48], and multiplies all rows of a with it, 9 rows by 48 columns at a time: 27 accumulators, 3
- * vectors of W and 1 broadcast value of a fill the 32 registers. */
+ * columns, [k][48], and multiplies all rows of a with it, 9 rows by 48 columns at a time. f32 W in [k,n]
+ * needs no expanding: the first tile reads it where it lies and leaves the slabs behind. Meanwhile the next
+ * panel's bytes are fetched. */
 #include "expand.h"
-#include "gemm_fill.h"
+#include "gemm_tile_avx512.h"
 #include "kernel.h"
 #include "matmul_shape.h"
-#include <immintrin.h>
 #include <string.h>
 
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-
 enum {
-    ROWS = 9,   /* of a tile */
-    LINK = 192, /* values of k that are added up before they join the result: shorter chains round less */
-    SLAB = ASC_GEMM_SLAB,
-    LONG = 768, /* panels are 768 by 192 or 192 by 768: 576 KB, well inside an L2 cache of 1 or 2 MB */
+    LONG =
+        576, /* panels are 576 by 192 or 192 by 576: 432 KB, with the bytes of the next one well inside L2 */
     SHORT = 192,
     PANEL_FLOATS = LONG * SHORT,
     UNIT = 96 /* columns are dealt to threads by this: whole slabs, and whole blocks of 32 */
 };
 
-typedef struct tile_args {
-    const float *a; /* first row of the tile */
-    int64_t lda;
-    const float *b; /* slab */
-    float *y;
-    int64_t ldy;
-    int64_t steps;  /* values of k */
-    bool first;     /* start from 0 instead of y */
-    __mmask16 last; /* valid columns of the last vector */
-} tile_args;
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* One link of the tile: `steps` values of k, added to y. */
-ALWAYS_INLINE void link_of_tile(const tile_args *t, const float *a, const float *b, int64_t steps,
-                                const bool first, const int rows, const int vecs) {
-    __m512 acc[ROWS][3];
-    const int64_t lda = t->lda, ldy = t->ldy;
-#pragma GCC unroll 9
-    for (int i = 0; i < rows; i++) {
-#pragma GCC unroll 3
-        for (int j = 0; j < vecs; j++) acc[i][j] = _mm512_setzero_ps();
-    }
-#pragma GCC unroll 4
-    for (int64_t k = 0; k < steps; k++, a++, b += SLAB) {
-        __m512 w[3];
-#pragma GCC unroll 3
-        for (int j = 0; j < vecs; j++) w[j] = _mm512_loadu_ps(b + 16 * j);
-#pragma GCC unroll 9
-        for (int i = 0; i < rows; i++) {
-            const __m512 x = _mm512_set1_ps(a[i * lda]);
-#pragma GCC unroll 3
-            for (int j = 0; j < vecs; j++) acc[i][j] = _mm512_fmadd_ps(x, w[j], acc[i][j]);
-        }
-    }
-#pragma GCC unroll 9
-    for (int i = 0; i < rows; i++) {
-#pragma GCC unroll 3
-        for (int j = 0; j < vecs; j++) {
-            const __mmask16 mask = j == vecs - 1 ? t->last : (__mmask16)0xFFFF;
-            float *y = t->y + i * ldy + 16 * j;
-            if (!first) acc[i][j] = _mm512_add_ps(acc[i][j], _mm512_maskz_loadu_ps(mask, y));
-            _mm512_mask_storeu_ps(y, mask, acc[i][j]);
-        }
-    }
-}
+/* `depth` values of k from k on, `width` columns from n on. */
+typedef struct panel {
+    int64_t k, depth, n, width;
+    float *slabs; /* filled; if `lies`, the first tile of rows fills them while it multiplies */
+    bool lies;
+    asc_gemm_ahead ahead;
+} panel;
 
-ALWAYS_INLINE void tile(const tile_args *t, const int rows, const int vecs) {
-#pragma GCC unroll 9
-    for (int i = 0; i < rows; i++) { /* fetched for the end of the first link */
-        for (int j = 0; j < vecs; j++) _mm_prefetch((const char *)(t->y + i * t->ldy + 16 * j), _MM_HINT_T0);
-    }
-    for (int64_t q = 0; q < t->steps; q += LINK) {
-        const int64_t steps = t->steps - q < LINK ? t->steps - q : LINK;
-        link_of_tile(t, t->a + q, t->b + q * SLAB, steps, t->first && q == 0, rows, vecs);
-    }
-}
-
-typedef void (*tile_fn)(const tile_args *t);
-#define TILE(rows, vecs)                                                                                     \
-    static __attribute__((noinline)) void tile_##rows##x##vecs(const tile_args *t) { tile(t, rows, vecs); }
-#define TILES(rows) TILE(rows, 1) TILE(rows, 2) TILE(rows, 3)
-TILES(1)
-TILES(2)
-TILES(3)
-TILES(4)
-TILES(5)
-TILES(6)
-TILES(7) TILES(8) TILES(9)
-#define TILE_ROW(rows)                                                                                       \
-    { tile_##rows##x1, tile_##rows##x2, tile_##rows##x3 }
-    static const tile_fn tiles[ROWS][3] = {TILE_ROW(1), TILE_ROW(2), TILE_ROW(3), TILE_ROW(4), TILE_ROW(5),
-                                           TILE_ROW(6), TILE_ROW(7), TILE_ROW(8), TILE_ROW(9)};
-
-/* Rows [m0, m1) times one panel: `depth` values of k from k on, `width` columns from n on. A tile's rows of a
- * stay in the L1 cache while the slabs pass by, and its rows of y until the epilogue has seen them. Rows are
- * dealt out evenly: 56 rows are 7 tiles of 8, not 6 of 9 and one of 2. */
-static void panel_rows(const asc_gemm_job *job, int64_t m0, int64_t m1, int64_t k, int64_t depth,
-                       const float *slabs, int64_t n, int64_t width, const asc_epilogue *post, int thread) {
+/* Rows [m0, m1) times one panel. A tile's rows of a stay in the L1 cache while the slabs pass by, and its
+ * rows of y until the epilogue has seen them. Rows are dealt out evenly: 56 rows are 7 tiles of 8, not 6 of 9
+ * and one of 2. */
+static void panel_rows(const asc_gemm_job *job, int64_t m0, int64_t m1, panel *p, const asc_epilogue *post,
+                       int thread) {
     const int64_t n_tiles = (m1 - m0 + ROWS - 1) / ROWS, base = (m1 - m0) / n_tiles,
                   extra = (m1 - m0) % n_tiles;
-    tile_args t = {.lda = job->k, .ldy = job->n, .steps = depth, .first = k == 0};
-    t.a = job->a + m0 * job->k + k;
-    float *y = job->y + m0 * job->n + n;
+    const float *w = (const float *)(const void *)job->w + p->k * job->n + p->n; /* if it lies there */
+    tile_args t = {.lda = job->k, .ldb = job->n, .ldy = job->n, .steps = p->depth, .first = p->k == 0};
+    t.ahead = &p->ahead;
+    t.a = job->a + m0 * job->k + p->k;
+    float *y = job->y + m0 * job->n + p->n;
     int64_t m = m0;
     for (int64_t i = 0; i < n_tiles; i++) {
         const int64_t rows = base + (i < extra ? 1 : 0);
-        for (int64_t j = 0; j < width; j += SLAB) {
-            const int64_t cols = width - j < SLAB ? width - j : SLAB;
+        const bool lies = p->lies && i == 0;
+        for (int64_t j = 0; j < p->width; j += SLAB) {
+            const int64_t cols = min64(p->width - j, SLAB);
             const int vecs = (int)((cols + 15) / 16);
             t.last = (__mmask16)(0xFFFFu >> (16 * vecs - cols));
-            t.b = slabs + j * depth;
+            t.slab = p->slabs + j * p->depth;
+            t.b = lies ? w + j : t.slab;
             t.y = y + j;
-            tiles[rows - 1][vecs - 1](&t);
+            tiles[lies][rows - 1][vecs - 1](&t);
         }
-        if (post != NULL) post->block(post, m, m + rows, n, n + width, thread);
+        if (post != NULL) post->block(post, m, m + rows, p->n, p->n + p->width, thread);
         t.a += rows * t.lda;
         y += rows * t.ldy;
         m += rows;
     }
 }
 
+/* The panel that starts there, empty behind the last column. */
+static panel panel_at(const asc_gemm_job *job, int64_t k, int64_t n, int64_t n1) {
+    if (n >= n1) return (panel){.n = n};
+    return (panel){
+        .k = k, .depth = min64(job->k - k, job->depth), .n = n, .width = min64(n1 - n, job->width)};
+}
+
 /* Columns [n0, n1) of rows [m0, m1), panel by panel. */
 static void columns(const asc_gemm_job *job, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float *scratch,
                     const asc_epilogue *post, int thread) {
-    for (int64_t n = n0; n < n1; n += job->width) {
-        const int64_t width = n1 - n < job->width ? n1 - n : job->width;
-        for (int64_t k = 0; k < job->k; k += job->depth) {
-            const int64_t depth = job->k - k < job->depth ? job->k - k : job->depth;
-            asc_gemm_fill_avx512(job, k, depth, n, width, scratch, scratch + PANEL_FLOATS);
-            const asc_epilogue *now = k + depth == job->k ? post : NULL;
-            panel_rows(job, m0, m1, k, depth, scratch, n, width, now, thread);
-        }
+    for (panel p = panel_at(job, 0, n0, n1); p.width > 0;) {
+        const bool ends = p.k + p.depth == job->k;
+        panel next = panel_at(job, ends ? 0 : p.k + p.depth, ends ? p.n + p.width : p.n, n1);
+        p.ahead = asc_gemm_ahead_of(job, next.k, next.depth, next.n, next.width);
+        p.slabs = scratch;
+        p.lies = !job->tb && job->t == ASC_DTYPE_F32;
+        if (!p.lies) asc_gemm_fill_avx512(job, p.k, p.depth, p.n, p.width, scratch, scratch + PANEL_FLOATS);
+        panel_rows(job, m0, m1, &p, ends ? post : NULL, thread);
+        p = next;
     }
 }
 
