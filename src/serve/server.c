@@ -11,12 +11,6 @@ enum { USAGE_ERROR = 2, INPUT_ERROR = 3, INTERNAL_ERROR = 4, LEAST_TOKEN = 16 };
 
 /* ---- small things ---- */
 
-double serve_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 bool serve_random_hex(char *out, size_t bytes) {
     unsigned char b[32];
     if (bytes > sizeof b) return false;
@@ -24,15 +18,6 @@ bool serve_random_hex(char *out, size_t bytes) {
     if (!fine) memset(b, 0, sizeof b);
     for (size_t i = 0; i < bytes; i++) snprintf(out + 2 * i, 3, "%02x", b[i]);
     return fine;
-}
-
-void serve_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    long ns = t.tv_nsec + (long)(seconds * 1e9) % 1000000000;
-    t.tv_sec += (time_t)seconds + ns / 1000000000;
-    t.tv_nsec = ns % 1000000000;
-    pthread_cond_timedwait(c, m, &t);
 }
 
 const serve_options *server_options(const server *s) { return &s->o; }

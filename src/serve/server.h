@@ -295,8 +295,11 @@ void server_stop(server *s);                    /* and frees it; NULL is accepte
 
 int listen_open(const char *host, int port, guard_names *names, int *out_port, int *out_fd); /* exit code */
 
-double serve_now(void);                         /* seconds, monotonic */
 bool serve_random_hex(char *out, size_t bytes); /* two digits a byte and a NUL */
+
+/* ---- clock.c ---- */
+
+double serve_now(void); /* seconds, monotonic */
 void serve_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds);
 
 #endif

@@ -20,10 +20,15 @@ static void keep_log(void *self, asc_log_level level, const char *message) {
     snprintf(logged + n, sizeof logged - n, "%s\n", message);
 }
 
-/* Of this process: another checkout may run the same test. */
+/* Of this process: another checkout may run the same test. There is none yet. */
 static const char *replay_file(void) {
-    static char path[64];
-    snprintf(path, sizeof path, "/tmp/ascribe-test-debug-%d.replay", (int)getpid());
+    static char path[] = "/tmp/ascribe-debug-XXXXXX";
+    if (strstr(path, "XXXXXX") != NULL) {
+        const int fd = mkstemp(path);
+        assert_true(fd >= 0);
+        close(fd);
+        unlink(path);
+    }
     return path;
 }
 

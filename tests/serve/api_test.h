@@ -22,6 +22,7 @@ static inline server *api_up(const char *model, serve_options o) {
     o.model_path = model;
     o.quiet = true;
     if (o.max_seconds == 0.0) o.max_seconds = 1e6; /* slow machines are no fault of what is tested */
+    if (o.idle_seconds == 0.0) o.idle_seconds = 1000;
     o.ctx.struct_size = sizeof o.ctx;
     if (o.ctx.device == NULL) o.ctx.device = "cpu";
     o.ctx.isa = suite_isa(); /* as the programs do whose answers are compared */
@@ -33,7 +34,7 @@ static inline server *api_up(const char *model, serve_options o) {
 
 static inline void api_down(server *s) {
     server_stop_jobs(s, true);
-    assert_true(server_is_idle(s, 20));
+    assert_true(server_is_idle(s, 300));
     server_stop(s);
 }
 
@@ -176,8 +177,10 @@ static inline const char *chat_model(void) {
     memcpy(&n_kv, file + 16, 8);
     n_kv++;
     memcpy(file + 16, &n_kv, 8);
-    snprintf(path, sizeof path, "/tmp/asc-chat-%d.gguf", (int)getpid());
-    FILE *out = fopen(path, "wb");
+    snprintf(path, sizeof path, "/tmp/asc-chat-XXXXXX.gguf");
+    const int fd = mkstemps(path, 5);
+    assert_true(fd >= 0);
+    FILE *out = fdopen(fd, "wb");
     assert_non_null(out);
     fwrite(file, 1, 24, out);
     fwrite(kv, 1, n + text + 2, out);

@@ -101,7 +101,9 @@ static void nets(void **state) {
     float x[N];
     snprintf(model, sizeof model, "%s", test_data("encoders/deit"));
     snprintf(picture, sizeof picture, "%s", test_data("image/grey.png"));
-    snprintf(npy, sizeof npy, "/tmp/asc-api-%d.npy", (int)getpid());
+    snprintf(npy, sizeof npy, "/tmp/asc-api-XXXXXX.npy");
+    const int fd = mkstemps(npy, 4);
+    assert_true(fd >= 0);
     json_t *list = json_array();
     for (size_t i = 0; i < N; i++) {
         x[i] = (float)((int)(i * 37 % 64) - 32) / 16.0F; /* exact in both texts */
@@ -110,7 +112,7 @@ static void nets(void **state) {
         if (i % 8 == 0) json_array_append_new(channel, json_array());
         json_array_append_new(json_array_get(channel, i / 8 % 8), json_real((double)x[i]));
     }
-    FILE *out = fopen(npy, "wb");
+    FILE *out = fdopen(fd, "wb");
     assert_non_null(out);
     fprintf(out, "\x93NUMPY%c%c%c%c%-117s\n", 1, 0, 118, 0,
             "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 8, 8), }");
