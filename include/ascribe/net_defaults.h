@@ -38,7 +38,7 @@ ASC_API bool asc_net_bytes_padding(const asc_net *net, double *out);
 
 /* Names of the classes of the net's first output, as its file gives them; NULL and 0: it does not. */
 ASC_API const char *const *asc_net_labels(const asc_net *net, size_t *n);
-/* Index of a class by its name; -1: none, and *nearest is the name most like it (NULL: there are no names).
+/* Index of a class by its name; -1: none, and *nearest is the name most like it (NULL: none is alike).
  */
 ASC_API int64_t asc_label_find(const char *const *labels, size_t n, asc_view name, const char **nearest);
 

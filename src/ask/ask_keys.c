@@ -50,7 +50,7 @@ static const char *this_is(asc_subject_kind kind) {
 }
 
 int asc_ask_key_find(asc_ctx *ctx, asc_view name, asc_subject_kind kind) {
-    const char *known[ASC_N_KEYS], *near[ASC_N_NEAREST];
+    const char *known[ASC_N_KEYS], *near;
     unsigned bit = asc_ask_kind_bit(kind), others = 0;
     asc_view cut = asc_view_cut(name, 60);
     for (int i = 0; i < ASC_N_KEYS; i++) {
@@ -66,10 +66,10 @@ int asc_ask_key_find(asc_ctx *ctx, asc_view name, asc_subject_kind kind) {
         return -1;
     }
     ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "a question has no key \"" ASC_VIEW_FMT "\"", ASC_VIEW_ARG(cut));
-    if (asc_nearest(known, ASC_N_KEYS, name, near) > 0)
-        asc_hint(ctx, "did you mean \"%s\"? docs/formats/question.md lists the keys", near[0]);
+    if ((near = asc_nearest_meant(known, ASC_N_KEYS, name)) != NULL)
+        asc_hint(ctx, "did you mean \"%s\"? docs/formats/question.md lists the keys", near);
     else
-        asc_hint(ctx, "docs/formats/question.md lists the keys");
+        asc_hint(ctx, "docs/formats/question.md has all keys");
     return -1;
 }
 

@@ -67,11 +67,10 @@ const char *const *asc_net_labels(const asc_net *net, size_t *n) {
 }
 
 int64_t asc_label_find(const char *const *labels, size_t n, asc_view name, const char **nearest) {
-    const char *like[ASC_N_NEAREST];
     *nearest = NULL;
     for (size_t i = 0; i < n; i++) {
         if (asc_view_eqs(name, labels[i])) return (int64_t)i;
     }
-    if (asc_nearest(labels, n, name, like) > 0) *nearest = like[0];
+    *nearest = asc_nearest_meant(labels, n, name);
     return -1;
 }

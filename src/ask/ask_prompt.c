@@ -88,7 +88,7 @@ static asc_status read_span(asc_question *q) {
 /* ---- the method ---- */
 
 asc_status asc_ask_method(asc_question *q, const char **out) {
-    const char *names[64], *near[ASC_N_NEAREST], *name = NULL;
+    const char *names[64], *near, *name = NULL;
     size_t n = 0;
     asc_status st = asc_ask_string(q, ASC_KEY_ID_METHOD, &name);
     if (st != ASC_OK || name == NULL) return st;
@@ -99,9 +99,9 @@ asc_status asc_ask_method(asc_question *q, const char **out) {
     }
     for (; n < 64 && asc_method_at(n) != NULL; n++) names[n] = asc_method_at(n)->name;
     ASC_FAIL(q->ctx, ASC_INVALID_ARGUMENT, "\"method\": there is no method '%.60s'", name);
-    if (asc_nearest(names, n, asc_view_of(name), near) > 0)
-        return asc_hint(q->ctx, "did you mean \"%s\"? `ascribe methods` lists them", near[0]);
-    return asc_hint(q->ctx, "`ascribe methods` lists them");
+    if ((near = asc_nearest_meant(names, n, asc_view_of(name))) != NULL)
+        return asc_hint(q->ctx, "did you mean \"%s\"? `ascribe methods` lists them", near);
+    return asc_hint(q->ctx, "`ascribe methods` has their names");
 }
 
 static asc_status read_baseline(asc_question *q) {

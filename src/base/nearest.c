@@ -45,6 +45,14 @@ size_t asc_nearest(const char *const *names, size_t n, asc_view wanted, const ch
     return have;
 }
 
+const char *asc_nearest_meant(const char *const *names, size_t n, asc_view wanted) {
+    const char *near[ASC_N_NEAREST];
+    for (size_t i = 0; i < n && wanted.len >= 3; i++)
+        if (names[i] != NULL && asc_view_starts(asc_view_of(names[i]), wanted)) return names[i];
+    if (asc_nearest(names, n, wanted, near) == 0) return NULL;
+    return edits(asc_view_of(near[0]), wanted) < wanted.len / 3 + 2 ? near[0] : NULL;
+}
+
 const char *asc_nearest_text(const char *const *names, size_t n, asc_view wanted, char text[256]) {
     const char *near[ASC_N_NEAREST] = {0};
     size_t len = 0, k = asc_nearest(names, n, wanted, near);
