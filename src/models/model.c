@@ -86,7 +86,6 @@ static asc_status open_gguf(asc_model *m, const asc_model_options *o, bool *read
     const asc_gguf_kv *kv = asc_gguf_kv_find(g, "tokenizer.chat_template");
     if (kv != NULL && !kv->is_array && kv->values.type == ASC_GGUF_STRING)
         m->chat_template = asc_gguf_str_at(kv->values, 0);
-    asc_model_doubts(ctx, g, m->decoder.cfg.architecture, m->decoder.cfg.n_vocab);
 done:
     asc_decoder_config_deinit(ctx, &cfg);
     return st;
@@ -126,6 +125,7 @@ asc_status asc_model_open(asc_ctx *ctx, const char *path, const asc_model_option
                       (long long)m->info.n_vocab);
         goto done;
     }
+    if (m->file != NULL) asc_model_doubts(ctx, m->file, m->info.architecture, m->info.n_vocab);
     *out = m;
     m = NULL;
 done:

@@ -158,6 +158,14 @@ done:
     return st;
 }
 
+asc_status asc_chat_check(asc_ctx *ctx, asc_view chat_template) {
+    asc_jinja j;
+    asc_jinja_init(&j, ctx);
+    asc_status st = asc_jinja_check(&j, chat_template);
+    asc_jinja_deinit(&j);
+    return st;
+}
+
 void asc_chat_text_free(asc_ctx *ctx, asc_chat_text *t) {
     asc_free(ctx, t->text);
     asc_free(ctx, t->spans);

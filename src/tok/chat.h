@@ -53,6 +53,9 @@ enum {
  * asc_chat_text_free. */
 ASC_MUST_USE asc_status asc_chat_render(asc_ctx *ctx, asc_view chat_template, const asc_chat_message *msgs,
                                         size_t n, const asc_chat_options *opts, asc_chat_text *out);
+/* Reads a template without rendering it: INVALID_ARGUMENT or UNIMPLEMENTED as asc_chat_render gives them for
+ * what is wrong in the text itself. */
+ASC_MUST_USE asc_status asc_chat_check(asc_ctx *ctx, asc_view chat_template);
 void asc_chat_text_free(asc_ctx *ctx, asc_chat_text *t);
 
 /* First and last byte (half-open) of everything that belongs to a message; false when nothing does. */

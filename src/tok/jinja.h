@@ -150,6 +150,8 @@ ASC_MUST_USE asc_status asc_jinja_set_global(asc_jinja *j, const char *name, con
  * INVALID_ARGUMENT (syntax, types, raise_exception), UNIMPLEMENTED (names the construct), RESOURCE_EXHAUSTED
  * (names the limit), CANCELLED; messages carry line and column. */
 ASC_MUST_USE asc_status asc_jinja_render(asc_jinja *j, asc_view source);
+/* Parses alone; the errors of the text itself. */
+ASC_MUST_USE asc_status asc_jinja_check(asc_jinja *j, asc_view source);
 
 /* Records an error at byte `off` of the template: "line L, column C: ...". */
 asc_status asc_jinja_fail(asc_jinja *j, size_t off, asc_status code, const char *fmt, ...) ASC_PRINTF(4, 5);

@@ -426,6 +426,12 @@ asc_status asc_jinja_set_global(asc_jinja *j, const char *name, const asc_jinja_
     return asc_jinja_assign(j, asc_view_of(name), v);
 }
 
+asc_status asc_jinja_check(asc_jinja *j, asc_view source) {
+    asc_jinja_node *first;
+    ASC_JINJA_DO(asc_jinja_lex(j, source));
+    return asc_jinja_parse(j, &first);
+}
+
 asc_status asc_jinja_render(asc_jinja *j, asc_view source) {
     asc_jinja_node *first;
     ASC_JINJA_DO(asc_poll_cancel(j->ctx));

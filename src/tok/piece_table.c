@@ -47,7 +47,12 @@ void asc_pieces_push(asc_pieces *p, size_t len, asc_token_type type, bool listed
     p->offset[id + 1] = (uint32_t)p->bytes_len;
     p->type[id] = (uint8_t)type;
     if (!listed || len == 0) return;
-    if (asc_pieces_find(p, piece, ASC_PIECE_MASK(type)) >= 0) return;
+    int32_t other = asc_pieces_find(p, piece, ASC_PIECES_ALL);
+    if (other >= 0 && p->twin == 0) {
+        p->twin = (int32_t)id;
+        p->twin_of = other;
+    }
+    if (other >= 0 && asc_pieces_find(p, piece, ASC_PIECE_MASK(type)) >= 0) return;
     uint64_t h = asc_hash64(piece.ptr, piece.len, 0);
     size_t i = (size_t)h & p->mask;
     while (p->slots[i].id1 != 0) i = (i + 1) & p->mask;
@@ -88,12 +93,13 @@ static size_t pair_hash(int32_t left, int32_t right) {
     return (size_t)(k >> 32 ^ k >> 20);
 }
 
-void asc_merge_table_add(asc_merge_table *t, asc_merge m) {
+bool asc_merge_table_add(asc_merge_table *t, asc_merge m) {
     size_t i = pair_hash(m.left, m.right) & t->mask;
     for (; t->slots[i].left >= 0; i = (i + 1) & t->mask) {
-        if (t->slots[i].left == m.left && t->slots[i].right == m.right) return;
+        if (t->slots[i].left == m.left && t->slots[i].right == m.right) return false;
     }
     t->slots[i] = m;
+    return true;
 }
 
 void asc_merge_table_set(asc_merge_table *t, asc_merge m) {

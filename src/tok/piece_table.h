@@ -20,6 +20,7 @@ typedef struct asc_pieces {
     asc_piece_slot *slots;
     size_t mask;    /* number of slots - 1 */
     size_t max_len; /* of the pieces in the table */
+    int32_t twin, twin_of; /* the first piece whose bytes an earlier one has, and that one; twin 0 = none */
 } asc_pieces;
 
 #define ASC_PIECE_MASK(type) (1u << (type))
@@ -55,7 +56,7 @@ typedef struct asc_merge_table {
 
 ASC_MUST_USE asc_status asc_merge_table_init(asc_ctx *ctx, asc_merge_table *t, size_t n_merges);
 void asc_merge_table_deinit(asc_ctx *ctx, asc_merge_table *t);
-void asc_merge_table_add(asc_merge_table *t, asc_merge m); /* the first of equal pairs stays */
+bool asc_merge_table_add(asc_merge_table *t, asc_merge m); /* the first of equal pairs stays: then false */
 void asc_merge_table_set(asc_merge_table *t, asc_merge m); /* the last of equal pairs stays */
 const asc_merge *asc_merge_table_find(const asc_merge_table *t, int32_t left, int32_t right); /* or NULL */
 

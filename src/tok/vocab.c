@@ -74,6 +74,9 @@ static asc_status check_counts(asc_ctx *ctx, const asc_tokenizer *tk, const asc_
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
                         "tokenizer.ggml.merges is missing, which model 'gpt2' needs");
     }
+    if (!tk->spm && s->n_scores != 0 && s->n_scores != s->n_tokens)
+        asc_logf(ctx, ASC_LOG_WARN, "tokenizer.ggml.scores has %zu entries for %zu tokens; it is not used",
+                 s->n_scores, s->n_tokens);
     if (s->n_merges > ASC_TOK_MAX_MERGES) {
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "tokenizer.ggml.merges has %zu entries, more than %d",
                         s->n_merges, ASC_TOK_MAX_MERGES);
@@ -106,6 +109,33 @@ static size_t plain_spaces(asc_view t, char *out) {
         }
     }
     return n;
+}
+
+/* Tokens that no text can become, or two ids of one text: the first of each kind is named. */
+typedef struct odd_tokens {
+    size_t empty, not_utf8; /* how many */
+    size_t first_empty, first_not_utf8;
+} odd_tokens;
+
+static void look_at(odd_tokens *odd, size_t i, asc_view t) {
+    if (t.len == 0 && odd->empty++ == 0) odd->first_empty = i;
+    if (asc_utf8_check(t) != t.len && odd->not_utf8++ == 0) odd->first_not_utf8 = i;
+}
+
+static void warn_of(asc_ctx *ctx, const asc_pieces *p, const odd_tokens *odd) {
+    if (odd->empty > 0)
+        asc_logf(ctx, ASC_LOG_WARN, "tokenizer.ggml.tokens: %zu of %zu are empty, the first is number %zu",
+                 odd->empty, p->n, odd->first_empty);
+    if (odd->not_utf8 > 0)
+        asc_logf(ctx, ASC_LOG_WARN,
+                 "tokenizer.ggml.tokens: %zu of %zu are not UTF-8, the first is number %zu", odd->not_utf8,
+                 p->n, odd->first_not_utf8);
+    if (p->twin > 0) {
+        asc_view t = asc_view_cut(asc_pieces_at(p, (size_t)p->twin), 64);
+        asc_logf(ctx, ASC_LOG_WARN,
+                 "tokenizer.ggml.tokens: numbers %d and %d have the same text, '" ASC_VIEW_FMT "'",
+                 p->twin_of, p->twin, ASC_VIEW_ARG(t));
+    }
 }
 
 /* Decodes token i into the piece list. The names of control and user-defined tokens are text already. */
@@ -147,6 +177,7 @@ static asc_status add_piece(asc_ctx *ctx, asc_tokenizer *tk, const asc_byte_alph
 static asc_status load_pieces(asc_ctx *ctx, asc_tokenizer *tk, const asc_byte_alphabet *alphabet,
                               const asc_vocab_spec *spec) {
     asc_status st = ASC_OK;
+    odd_tokens odd = {0};
     ASC_TRY(asc_pieces_init(ctx, &tk->pieces, spec->n_tokens));
     for (size_t b = 0; b < 256; b++) tk->byte_id[b] = -1;
     for (size_t i = 0; i < spec->n_tokens; i++) {
@@ -156,8 +187,11 @@ static asc_status load_pieces(asc_ctx *ctx, asc_tokenizer *tk, const asc_byte_al
             ASC_TRY(ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
                              "tokenizer.ggml.token_type[%zu] is %d; types are 1 to 6", i, (int)type));
         }
-        ASC_TRY(add_piece(ctx, tk, alphabet, spec->token(spec->self, i), (asc_token_type)type));
+        asc_view t = spec->token(spec->self, i);
+        look_at(&odd, i, t);
+        ASC_TRY(add_piece(ctx, tk, alphabet, t, (asc_token_type)type));
     }
+    warn_of(ctx, &tk->pieces, &odd);
     if (!tk->spm) {
         for (unsigned b = 0; b < 256; b++) {
             char c = (char)b;
@@ -187,9 +221,9 @@ static asc_status bad_merge(asc_ctx *ctx, size_t i, asc_view m, const char *what
                     ASC_VIEW_ARG(cut), what);
 }
 
-/* Adds merge number i, "left right". room: at least m.len bytes. */
+/* Adds merge number i, "left right". room: at least m.len bytes. twins: counts those that came before. */
 static asc_status add_merge(asc_ctx *ctx, asc_tokenizer *tk, const asc_byte_alphabet *alphabet, size_t i,
-                            asc_view m, char *room) {
+                            asc_view m, char *room, size_t *twins) {
     const char *gap = m.len > 2 ? memchr(m.ptr + 1, ' ', m.len - 2) : NULL;
     if (gap == NULL) return bad_merge(ctx, i, m, "is not two pieces with a space between them");
     asc_view left = {m.ptr, (size_t)(gap - m.ptr)}, right = {gap + 1, m.len - left.len - 1};
@@ -206,9 +240,8 @@ static asc_status add_merge(asc_ctx *ctx, asc_tokenizer *tk, const asc_byte_alph
     /* Ordinary text never becomes a control token, whatever the merges say. */
     unsigned types = ASC_PIECE_MASK(tk->pieces.type[l]) | ASC_PIECE_MASK(tk->pieces.type[r]) |
                      ASC_PIECE_MASK(tk->pieces.type[whole]);
-    if ((types & ~(unsigned)ASC_PIECES_PLAIN) == 0) {
-        asc_merge_table_add(&tk->merges, (asc_merge){l, r, (uint32_t)i, whole});
-    }
+    if ((types & ~(unsigned)ASC_PIECES_PLAIN) != 0) return ASC_OK;
+    if (!asc_merge_table_add(&tk->merges, (asc_merge){l, r, (uint32_t)i, whole})) (*twins)++;
     return ASC_OK;
 }
 
@@ -217,22 +250,25 @@ static asc_status load_merges(asc_ctx *ctx, asc_tokenizer *tk, const asc_byte_al
     asc_status st = ASC_OK;
     enum { MAX_MERGE = 2 * ASC_TOK_MAX_PIECE + 1 };
     char *room = NULL;
-    size_t cap = 0;
+    size_t cap = 0, twins = 0;
     ASC_TRY(asc_merge_table_init(ctx, &tk->merges, spec->n_merges));
     for (size_t i = 0; i < spec->n_merges; i++) {
         asc_view m = spec->merge(spec->self, i);
         if (m.len > MAX_MERGE) ASC_TRY(bad_merge(ctx, i, m, "is too long"));
         ASC_TRY(asc_grow(ctx, ASC_MEM_TOKENIZER, (void **)&room, &cap, m.len + 1, 1));
-        ASC_TRY(add_merge(ctx, tk, alphabet, i, m, room));
+        ASC_TRY(add_merge(ctx, tk, alphabet, i, m, room, &twins));
     }
+    if (twins > 0)
+        asc_logf(ctx, ASC_LOG_WARN, "tokenizer.ggml.merges: %zu of %zu stand there before; the first counts",
+                 twins, spec->n_merges);
 done:
     asc_free(ctx, room);
     return st;
 }
 
 static int32_t checked_id(asc_ctx *ctx, const asc_tokenizer *tk, const char *key, int64_t id) {
-    if (id < 0) return -1;
-    if ((uint64_t)id < tk->pieces.n) return (int32_t)id;
+    if (id == -1) return -1;
+    if (id >= 0 && (uint64_t)id < tk->pieces.n) return (int32_t)id;
     asc_logf(ctx, ASC_LOG_WARN, "tokenizer.ggml.%s is %lld, but there are only %zu tokens: ignored", key,
              (long long)id, tk->pieces.n);
     return -1;

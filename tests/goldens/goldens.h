@@ -22,6 +22,7 @@ typedef struct goldens {
     long passed, failed, skipped;
     /* of the file being run */
     long cases, bad;
+    long warnings;   /* what the library warned of so far, in all files */
     double worst;    /* largest |difference| / tolerance */
     char first[512]; /* first failure */
 } goldens;

@@ -168,6 +168,13 @@ static void run_file(goldens *g, const char *path, const char *shown, const char
     end(g, shown, ran);
 }
 
+static void count_warnings(void *self, asc_log_level level, const char *message) {
+    goldens *g = self;
+    if (level > ASC_LOG_WARN) return;
+    g->warnings++;
+    if (g->verbose) printf("      warning: %s\n", message);
+}
+
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 /* The format is named at the top of a case file. */
@@ -257,6 +264,8 @@ int main(int argc, char **argv) {
     if (g.model_path != NULL && (g.model_path[0] == '\0' || access(g.model_path, R_OK) != 0))
         g.model_path = NULL;
     o.device = g.device;
+    o.log = count_warnings;
+    o.log_self = &g;
     if (asc_ctx_create(&o, &g.ctx) != ASC_OK) {
         fprintf(stderr, "goldens: %s\n", g.ctx != NULL ? asc_error_message(g.ctx) : "out of memory");
         return 4;

@@ -191,6 +191,22 @@ static void doubts(void **state) {
         {S("general.type", "adapter"), "general.type"},
         {S("general.type", "model"), ""},
         {U("llama.vocab_size", 5), "llama.vocab_size is not"},
+        {S("general.author", "a\xFF"), "general.author is not UTF-8 from its byte 1 on"},
+        {U("split.no", 1), "split.no is not"},
+        {U("split.no", 0), ""},
+        {U("split.count", 0), ""}, /* as joined files have it */
+        {U("split.tensors.count", 1), "split.tensors.count is not"},
+        {U("general.quantization_version", 2), ""},
+        {U("general.quantization_version", 1), "quantization_version is not 2"},
+        {S("general.quantization_version", "2"), "quantization_version is not 2"},
+        {U("general.file_type", 0), ""},
+        {U("general.file_type", 1024), ""}, /* counted, not said */
+        {U("general.file_type", 7), "names a type that no tensor has"},
+        {U("general.file_type", 999), "is the number of no type of files"},
+        {U("tokenizer.ggml.mask_token_id", 4e9), "mask_token_id is the number of no token"},
+        {U("tokenizer.ggml.fim_pre_token_id", 3), ""},
+        {S("tokenizer.chat_template", "{% for x in %}"), "chat_template cannot be read"},
+        {S("tokenizer.chat_template", "{% for x in messages %}{{ x.content }}{% endfor %}"), ""},
     };
     char said[256], path[64];
     snprintf(path, sizeof path, "decoder-keys-%d-doubts.gguf", (int)sizeof cases);
