@@ -125,11 +125,6 @@ void goldens_minilm(goldens *g, const asc_json *line) {
         }
         snprintf(what, sizeof what, ASC_VIEW_FMT ", ig " ASC_VIEW_FMT, ASC_VIEW_ARG(name),
                  ASC_VIEW_ARG(base));
-        /* A text keeps its special tokens in the baseline, as the file does; where theirs moved too, the
-         * same tokens are given as ids, of which none is special. */
-        bool moved = asc_json_num(asc_json_at(asc_json_get(one, "scores"), 0), 0.0) != 0.0;
-        q.prompt_ids = moved ? ids : NULL;
-        q.n_prompt_ids = moved ? n : 0;
         method(g, &q, "integrated-gradients", asc_json_get(one, "scores"), top.ig, what, cosine);
     }
 }
