@@ -33,12 +33,13 @@ typedef struct asc_batch {
     void *self;
 } asc_batch;
 
-/* Runs the lines that the results file does not hold yet: several at a time where each is small, each in a
- * thread and a context of its own, together under the request's bound of memory (docs/formats/batch.md). The
- * caller's callbacks are called from the caller's thread; what the others would log is not. Errors that end
- * the run (asc_batch_counts says how far it came): NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT (the
- * results file is none); FAILED_PRECONDITION (it was made with other options, another model or other prompts;
- * another process is writing it); RESOURCE_EXHAUSTED (disk full); CANCELLED. */
+/* Runs the lines that the results file does not hold yet: several at a time where each is small (and the
+ * model holds no values, asc_model_hold), each in a thread and a context of its own, together under the
+ * request's bound of memory (docs/formats/batch.md). The caller's callbacks are called from the caller's
+ * thread; what the others would log is not. Errors that end the run (asc_batch_counts says how far it came):
+ * NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT (the results file is none); FAILED_PRECONDITION (it was made
+ * with other options, another model or other prompts; another process is writing it); RESOURCE_EXHAUSTED
+ * (disk full); CANCELLED. */
 ASC_API ASC_MUST_USE asc_status asc_batch_run(asc_model *m, const asc_batch *b, asc_batch_counts *out);
 
 /* What a results file says as a whole: counts, and the words with the largest total score, over all prompts

@@ -33,5 +33,9 @@ asc_status asc_ask_net_run(asc_question *q, asc_answer *a) {
     asc_status st = asc_attribute(q->net, &q->attr, &a->attribution);
     if (st == ASC_OK && q->of_net->sum_rows && !q->attr.dry_run)
         asc_attribution_sum_rows(a->attribution);
+    /* documents show what the net says; what is held now may not be when they are written */
+    size_t n_held;
+    if (st == ASC_OK && !q->attr.dry_run && asc_net_held_site(q->net, &n_held) != NULL)
+        st = asc_ask_net_look(q);
     return st;
 }

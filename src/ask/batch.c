@@ -9,6 +9,7 @@
 #include "hash.h"
 #include "model.h"
 #include "report_parts.h"
+#include "site_edits.h"
 #include "text_parts.h"
 #include <string.h>
 
@@ -38,6 +39,8 @@ static asc_status run_key(asc_batch_work *s) {
     asc_text_strz(t, "device", ctx->device_name);
     asc_text_int(t, "precision", (int64_t)ctx->precision);
     asc_put_request(t, s->b->request, s->b->weights);
+    const asc_site_edits *held = asc_model_edits(s->m);
+    if (held != NULL) asc_text_int(t, "held", (int64_t)held->hash);
     asc_text_end(t);
     st = asc_text_status(t);
     if (st == ASC_OK) asc_batch_key(asc_text_view(t), s->run);
@@ -94,7 +97,8 @@ static size_t side_by_side(const asc_batch_work *s, const asc_batch_made *one, s
                  most = smaller((size_t)s->ctx->n_threads, lines_left(s) / LINES_EACH);
     if (smaller(most, limit / each) < 2 || one->pass_flops > SMALL_PASS || !asc_ctx_may_share_work(s->ctx))
         return 1;
-    (void)asc_cache_empty(s->ctx); /* what the first line left would take their room */
+    if (asc_model_edits(s->m) != NULL) return 1; /* other models hold nothing; functions are for one thread */
+    (void)asc_cache_empty(s->ctx);               /* what the first line left would take their room */
     const size_t here = asc_memory(s->ctx).live_total, room = limit > here ? limit - here : 0,
                  n = smaller(most, room / each);
     *share = n > 1 ? room / n : 0;

@@ -298,10 +298,12 @@ static asc_status similarity_target(asc_job *j) {
     }
     for (size_t i = 0; i < t.n; i++) ids[i] = t.tokens[i].id;
     st = asc_model_check_ids(j->m, ids, t.n, "text to be similar to");
-    bool ran = false;
-    if (st == ASC_OK && !j->req->dry_run) st = asc_model_embed_kept(j->m, ids, t.n, e->similar, &ran);
+    if (st == ASC_OK && !j->req->dry_run) {
+        st = asc_model_embed_kept(j->m, ids, t.n, e->similar, NULL);
+        j->r->n_forward++; /* also when it was kept: what an answer says of itself does not hang on the one
+                              before it. estimate.c counts it in dry runs */
+    }
     if (st != ASC_OK) goto done;
-    if (ran) j->r->n_forward++; /* estimate.c counts it */
     ASC_TRY(one_id(j, 0, &j->r->target_ids, &j->r->n_target));
     ASC_TRY(copy_text(j, j->req->similar_to, &j->r->similar_to));
     if (j->m->encoder->cfg.plain_pooling)

@@ -40,9 +40,10 @@ failed:
 
 asc_status asc_model_embed_kept(asc_model *m, const int32_t *ids, size_t n, double *out, bool *ran) {
     const asc_kept_text *t = m->text;
-    *ran = t == NULL || t->n != n || memcmp(t->ids, ids, n * sizeof *ids) != 0 ||
-           t->settings != settings_of(m->ctx);
-    if (!*ran) {
+    const bool kept = t != NULL && t->n == n && memcmp(t->ids, ids, n * sizeof *ids) == 0 &&
+                      t->settings == settings_of(m->ctx);
+    if (ran != NULL) *ran = !kept;
+    if (kept) {
         memcpy(out, t->embedding, asc_model_embedding_width(m) * sizeof *out);
         return ASC_OK;
     }

@@ -13,7 +13,7 @@ typedef struct asc_kept_text {
 } asc_kept_text;
 
 /* As asc_model_embed_text, unless the last text was the same and nothing changed that its bits depend on.
- * *ran: it was not kept, so the model ran. */
+ * *ran, unless NULL: it was not kept, so the model ran. */
 ASC_MUST_USE asc_status asc_model_embed_kept(asc_model *m, const int32_t *ids, size_t n, double *out,
                                              bool *ran);
 void asc_model_forget_text(asc_model *m);

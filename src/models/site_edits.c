@@ -3,6 +3,7 @@
 #include "compiled.h"
 #include "encoder.h"
 #include "exec.h"
+#include "hash.h"
 #include "kept_prompt.h"
 #include "kept_text.h"
 #include "view.h"
@@ -57,6 +58,8 @@ static asc_status check_values(const asc_model *m, const asc_site_patch *p, size
     const asc_array *a = &p->values;
     const bool one = p->tokens == NULL && a->shape.rank == 2 && a->shape.dims[0] == 1;
     const size_t n = p->tokens != NULL ? p->n_tokens : n_tokens;
+    if (p->tokens != NULL && n == 0)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "site '%s': no tokens", p->site);
     if (p->tokens == NULL && n_tokens == 0 && !one) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "the values for site '%s' must be one row, for every token",
                  p->site);
@@ -244,7 +247,9 @@ static asc_status check_change(const asc_model *m, const asc_site_edit *e) {
     for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(x[n + i]));
     for (size_t i = 0; st == ASC_OK && i < n; i++) {
         /* sums in another order, at any precision; a mean over three rows moves values by their own size */
-        if (fabs(x[n + i] - x[2 * n + i]) <= 0.02 * largest || !isfinite(largest)) continue;
+        const double many = x[n + i], alone = x[2 * n + i];
+        if (!isfinite(largest) || (isnan(many) && isnan(alone)) || fabs(many - alone) <= 0.02 * largest)
+            continue; /* what is no number at these values may be one at the model's own */
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT,
                  "the function for site '%s' makes something else of a token's row when "
                  "other rows stand beside it",
@@ -254,6 +259,19 @@ static asc_status check_change(const asc_model *m, const asc_site_edit *e) {
     }
     asc_free(ctx, x);
     return st;
+}
+
+static uint64_t hash_of(const asc_site_patch *p, uint64_t h) {
+    const int64_t count = p->change == NULL ? asc_array_count(&p->values) : 0;
+    double v[256];
+    h = asc_hash64(p->site, strlen(p->site), h + p->n_tokens + (p->change != NULL ? 1 : 0));
+    if (p->tokens != NULL) h = asc_hash64(p->tokens, p->n_tokens * sizeof *p->tokens, h);
+    for (int64_t k = 0; k < count; k += 256) {
+        const int64_t part = count - k < 256 ? count - k : 256;
+        asc_array_get(&p->values, k, part, v);
+        h = asc_hash64(v, (size_t)part * sizeof *v, h);
+    }
+    return h;
 }
 
 static asc_status make_held(asc_model *m, const asc_site_patch *patches, size_t n, asc_site_edits *out) {
@@ -279,6 +297,7 @@ static asc_status make_held(asc_model *m, const asc_site_patch *patches, size_t 
                             (long long)m->info.n_layers - 1);
         }
         if (e->change != NULL) st = check_change(m, e);
+        out->hash = hash_of(&patches[i], out->hash);
     }
     return st;
 }

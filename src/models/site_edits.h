@@ -25,6 +25,7 @@ typedef struct asc_site_edits {
     size_t n;
     asc_owned owned; /* rows and masks */
     char *names;     /* of held ones */
+    uint64_t hash;   /* of held ones: sites, places and values; a function is any function */
 } asc_site_edits;
 
 /* NOT_FOUND naming what sites there are. */

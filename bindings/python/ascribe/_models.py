@@ -69,6 +69,9 @@ class _Text(Loaded[PromptResult]):
         super().__init__(subject, path)
         self._patches: list[Patched] = []
 
+    def _hold(self) -> None:
+        """Patches changed; questions bring what they hold."""
+
     def _result(self, answer: _ascribe.Answer) -> PromptResult:
         return PromptResult(answer)
 

@@ -37,6 +37,10 @@ class Net(Loaded[NetResult]):
         self._patches: list[PatchedNet] = []
         self._known: dict[Any, bytes] = {}  # questions as JSON, by what was asked
 
+    def _hold(self) -> None:
+        """Patches changed; calls that know the net's subject alone (ascribe.captum) find them there."""
+        self._subject.hold(self._holding(None, {}))
+
     def _result(self, answer: _ascribe.Answer) -> NetResult:
         return NetResult(answer)
 
@@ -103,15 +107,17 @@ class Net(Loaded[NetResult]):
     @named_keywords
     def run(self, input: Any, names: Sequence[str] | None = None) -> dict[str, NDArray[np.generic]]:
         """Outputs by name; with names, these outputs or inner values."""
-        given = self._inputs(input)
         wanted = None if names is None else tuple(names)
+        out = self._run(self._inputs(input), wanted)
+        return dict(zip(wanted or [p.name for p in self.outputs], (view(a) for a in out)))
+
+    def _run(self, given: tuple[Any, ...], wanted: tuple[str, ...] | None) -> list[_ascribe.Array]:
         with self._lock:
             active = list(self._patches)
         patches: tuple[tuple[str, Any], ...] = ()
         for p in active:
             patches = p.entries(given, patches)
-        out = self._subject.run_net(given, wanted, patches)
-        return dict(zip(wanted or [p.name for p in self.outputs], (view(a) for a in out)))
+        return self._subject.run_net(given, wanted, patches)
 
     @named_keywords
     def activations(self, input: Any, sites: str | Sequence[str]) -> dict[str, NDArray[np.generic]]:

@@ -1,6 +1,9 @@
 """Inner values put in place of others during runs."""
 from __future__ import annotations
 
+import functools
+import math
+import operator
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from . import _ascribe
@@ -16,15 +19,27 @@ if TYPE_CHECKING:
     from ._models import _Text
     from ._net import Net
 
-#: Methods of a model that its patched self has.
-_PATCHED = ("logits", "logprobs", "activations", "classify", "embed", "explain", "price", "compare", "ask", "generate")
 Entry = tuple[str, Any, "Sequence[int] | None"]
 
 
-def _tokens(site: str, given: Any, n: int) -> list[int]:
+def _whole(site: str, t: Any) -> int:
+    try:
+        return operator.index(t)
+    except TypeError:
+        raise InvalidArgument(f"site {site!r}: {t!r} is no place of a token",
+                              "places are whole numbers: one, or several in a list") from None
+
+
+def _wanted(site: str, given: Any) -> list[int]:
+    """Places as they were given: one, or several."""
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__") or getattr(given, "ndim", 1) == 0:
+        return [_whole(site, given)]
+    return [_whole(site, t) for t in given]
+
+
+def _tokens(site: str, given: list[int], n: int) -> list[int]:
     out = []
-    for t in [given] if isinstance(given, int) else list(given):
-        t = int(t)
+    for t in given:
         if not -n <= t < n:
             from ._errors import OutOfRange
             raise OutOfRange(f"site {site!r}: token {t} of a text of {n}", "tokens count from 0, or from the end")
@@ -32,10 +47,42 @@ def _tokens(site: str, given: Any, n: int) -> list[int]:
     return out
 
 
+def _value(site: str, given: Any) -> tuple[Any, Any]:
+    """(tokens, values) of what was given for a site; tokens None: all of them. One number stands for as many as are
+    there: it becomes a function."""
+    tokens = None
+    if isinstance(given, tuple):
+        if len(given) != 2:
+            raise InvalidArgument(f"site {site!r}: a tuple is (tokens, values), both of them")
+        tokens, given = _wanted(site, given[0]), given[1]
+    return tokens, _one_number(site, given)
+
+
+def _one_number(site: str, given: Any) -> Any:
+    if isinstance(given, (bool, int, float)) or getattr(given, "ndim", None) == 0 and hasattr(given, "item"):
+        number = float(given)
+        if not math.isfinite(number):
+            raise InvalidArgument(f"site {site!r}: {number} is not finite")
+        return lambda v: v * 0 + number
+    return given
+
+
+def _array(values: Any) -> Any:
+    """Values as numpy has them, without torch's record of gradients and its types that numpy has not."""
+    import numpy
+    if isinstance(values, _ascribe.Array):
+        return numpy.asarray(view(values))
+    if hasattr(values, "detach"):
+        values = values.detach()
+        if str(values.dtype) == "torch.bfloat16":
+            values = values.float()
+    return numpy.asarray(values)
+
+
 def _rows(values: Any) -> Any:
     """Values as [tokens, width]: one row stands for one token."""
     import numpy
-    a = numpy.asarray(view(values) if isinstance(values, _ascribe.Array) else values)
+    a = _array(values)
     if a.dtype.kind not in "f":
         a = a.astype(numpy.float64) if a.dtype.kind in "iub" else a
     return a.reshape(1, -1) if a.ndim == 1 else a
@@ -44,7 +91,12 @@ def _rows(values: Any) -> Any:
 def _in_order(model: Loaded[Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """By the order of the computation; unknown sites are named."""
     order = {s: i for i, s in enumerate(model.sites())}
+    if not hasattr(values, "keys"):
+        raise InvalidArgument("patch takes a dict: values, or a function, by the name of a site",
+                              'as model.patch({"blocks.0.out": values})')
     for site in values:
+        if not isinstance(site, str):
+            raise InvalidArgument(f"{site!r} is no name of a site", "model.sites() lists them")
         if site not in order:
             from ._errors import NotFound
             raise NotFound(f"the model has no site {site!r}", like_these(site, list(order), "model.sites() lists them"))
@@ -69,12 +121,55 @@ def _recorded(site: str, change: Any) -> Any:
     return record
 
 
-class Patched:
+class _Patch:
+    """What is held while it is a context, and the methods of its model by name."""
+
+    _METHODS: tuple[str, ...] = ()
+    _on: Any  #: the model
+
+    def _enter(self) -> None:
+        with self._on._lock:
+            self._on._patches.append(self)
+            try:
+                self._on._hold()
+            except BaseException:
+                self._on._patches.pop()
+                raise
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        with self._on._lock:
+            patches = self._on._patches  # the last of several: one patch may be entered twice
+            del patches[max(i for i, p in enumerate(patches) if p is self)]
+            self._on._hold()
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._METHODS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        return self._patched(getattr(self._on, name))
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._METHODS})
+
+    def _patched(self, method: Any) -> Any:
+
+        @functools.wraps(method)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with self._on._lock, self:  # type: ignore[attr-defined]
+                return method(*args, **kwargs)
+
+        return call
+
+
+class Patched(_Patch):
     """A model with values put in place of some sites' own: what Model.patch gives. Works as a context, in which the
     model's own methods are patched, or by itself: p(prompt), p.logits(prompt), p.explain(prompt), p.generate(prompt)."""
 
+    _METHODS = ("logits", "logprobs", "activations", "classify", "embed", "explain", "price", "compare", "ask",
+                "generate")
+
     def __init__(self, model: _Text, values: Mapping[str, Any]) -> None:
-        self._model = model
+        self._on = self._model = model
         self._values = _in_order(model, values)
 
     def entries(self, ids: Sequence[int], types: Sequence[int] | None, before: list[Entry]) -> list[Entry]:
@@ -82,11 +177,9 @@ class Patched:
         before them leave there."""
         out = list(before)
         for site, given in self._values.items():
-            tokens = None
-            if isinstance(given, tuple):
-                if len(given) != 2:
-                    raise InvalidArgument(f"site {site!r}: a tuple is (tokens, values), both of them")
-                tokens, given = _tokens(site, given[0], len(ids)), given[1]
+            tokens, given = _value(site, given)
+            if tokens is not None:
+                tokens = _tokens(site, tokens, len(ids))
             if callable(given):
                 import numpy
                 (now, ), _ = self._model._subject.run_model(ids, types, [site], out)
@@ -106,14 +199,10 @@ class Patched:
         """The same for many runs, of other lengths too: n tokens of the prompt, None where nobody knows."""
         out: list[Entry] = []
         for site, given in self._values.items():
-            tokens: Any = None
-            if isinstance(given, tuple):
-                if len(given) != 2:
-                    raise InvalidArgument(f"site {site!r}: a tuple is (tokens, values), both of them")
-                tokens, given = given
-                tokens = [tokens] if isinstance(tokens, int) else [int(t) for t in tokens]
+            tokens, given = _value(site, given)
+            if tokens is not None:
                 if n is not None:  # behind the prompt come those of the answer
-                    tokens = [t if t >= n else _tokens(site, t, n)[0] for t in tokens]
+                    tokens = [t if t >= n else _tokens(site, [t], n)[0] for t in tokens]
                 elif any(t < 0 for t in tokens):
                     raise InvalidArgument(f"site {site!r}: tokens from the end of a prompt that is put together later",
                                           "count them from 0, or give the prompt as ids")
@@ -121,7 +210,7 @@ class Patched:
                 out.append((site, _recorded(site, given), tokens))
                 continue
             new = _rows(given)
-            if tokens is None and getattr(given, "ndim", 1) != 1:
+            if tokens is None and new.ndim == 2 and len(new) != 1:
                 if n is not None and len(new) != n:
                     raise InvalidArgument(f"site {site!r}: {len(new)} rows for a prompt of {n} tokens",
                                           "give one row (an array of one axis) for every token, or (tokens, rows)")
@@ -132,25 +221,8 @@ class Patched:
         return out
 
     def __enter__(self) -> Patched:
-        with self._model._lock:
-            self._model._patches.append(self)
+        self._enter()
         return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        with self._model._lock:
-            self._model._patches.remove(self)
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in _PATCHED:
-            raise AttributeError(name)
-        method = getattr(self._model, name)
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            with self._model._lock, self:
-                return method(*args, **kwargs)
-
-        return call
 
     def __call__(self, text: Any, **kwargs: Any) -> Any:
         """Next tokens' logits, a classifier's scores, or the embedding."""
@@ -159,13 +231,16 @@ class Patched:
         return self.classify(text, **kwargs) if self._model.info["n_classes"] else self.embed(text, **kwargs)
 
 
-class PatchedNet:
+class PatchedNet(_Patch):
     """A net with values put in place of some sites' own: what Net.patch gives. Works as a context, in which the
-    net's own methods are patched, or by itself: p(input), p.run(input), p.explain(input)."""
+    net's own methods are patched, and those of ascribe.captum that are given the net; or by itself: p(input),
+    p.run(input), p.explain(input), p.price(input), p.compare(methods, input), p.ask(question)."""
+
+    _METHODS = ("run", "activations", "explain", "price", "compare", "ask")
 
     def __init__(self, net: Net, values: Mapping[str, Any]) -> None:
-        self._net = net
-        self._values = _in_order(net, values)
+        self._on = self._net = net
+        self._values = {site: _one_number(site, v) for site, v in _in_order(net, values).items()}
 
     def entries(self, inputs: tuple[Any, ...], before: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
         """The patches of one run; functions are asked, in the order of the computation, with what the patches
@@ -176,38 +251,23 @@ class PatchedNet:
             if callable(given):
                 (now, ) = self._net._subject.run_net(inputs, (site, ), out)
                 given = given(numpy.array(view(now)))
-            out = (*out, (site, given if is_array(given) else numpy.asarray(given)))
+            out = (*out, (site, _lent(given)))
         return out
 
     def held(self) -> list[tuple[str, Any, None]]:
         """The same for many runs."""
-        import numpy
-        return [(site, _recorded(site, v) if callable(v) else v if is_array(v) else numpy.asarray(v), None)
-                for site, v in self._values.items()]
+        return [(site, _recorded(site, v) if callable(v) else _lent(v), None) for site, v in self._values.items()]
 
     def __enter__(self) -> PatchedNet:
-        with self._net._lock:
-            self._net._patches.append(self)
+        self._enter()
         return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        with self._net._lock:
-            self._net._patches.remove(self)
-
-    def run(self, input: Any, names: Sequence[str] | None = None) -> dict[str, Any]:
-        with self._net._lock, self:
-            return dict(self._net.run(input, names))
-
-    def activations(self, input: Any, sites: str | Sequence[str]) -> dict[str, Any]:
-        with self._net._lock, self:
-            return dict(self._net.activations(input, sites))
-
-    def explain(self, input: Any = None, **keys: Any) -> Any:
-        with self._net._lock, self:
-            return self._net.explain(input, **keys)
 
     def __call__(self, input: Any) -> Any:
         """The first output."""
         with self._net._lock, self:
             return self._net(input)
+
+
+def _lent(values: Any) -> Any:
+    """Values that the library can look at: as they lie, where that is possible."""
+    return values if is_array(values) and not hasattr(values, "detach") else _array(values)

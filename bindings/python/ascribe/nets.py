@@ -194,7 +194,7 @@ class NetFunction:
 
     def __call__(self, *args: Any) -> Any:
         net, arrays = self.net_for(args)
-        values = [np.asarray(v) for v in net._subject.run_net(tuple(arrays), None)]
+        values = [np.asarray(v) for v in net._run(tuple(arrays), None)]
         return values[0] if len(values) == 1 else tuple(values)
 
     def __repr__(self) -> str:

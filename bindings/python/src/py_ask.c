@@ -82,15 +82,16 @@ PyObject *pyasc_subject_ask(PyObject *self, PyObject *const *args, Py_ssize_t n)
     if (take_arrays(a, args[1], args[2]) != 0 || pyasc_hold_in(s, n == 6 ? args[5] : Py_None, &held) != 0 ||
         pyasc_subject_enter(s, args[4]) != 0)
         goto failed;
+    s->n_live++; /* close(), in a callback or another thread: nobody frees the subject before its answer, also
+                    when there is none */
+    Py_INCREF(self);
+    a->subject = s;
     asc_status st = pyasc_hold_begin(held);
     if (st == ASC_OK)
         st = asc_question_parse(s->s, (asc_view){.ptr = json, .len = (size_t)len}, a->names, a->n_in, &a->q);
     if (st == ASC_OK && dry) asc_question_set_dry_run(a->q, true);
     if (st == ASC_OK) st = asc_ask(s->s, a->q, &a->a);
     pyasc_hold_end(held);
-    s->n_live++; /* nobody frees the subject before its answer, also when this was none */
-    Py_INCREF(self);
-    a->subject = s;
     const bool good = pyasc_leave(s->x, st) == 0;
     pyasc_hold_free(held);
     if (good) return (PyObject *)a;

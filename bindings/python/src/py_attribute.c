@@ -94,22 +94,43 @@ int pyasc_net_call_read(PyObject *args, pyasc_net_call *out) {
     return out->net != NULL ? 0 : -1;
 }
 
+int pyasc_net_call_enter(pyasc_net_call *c, asc_status *st) {
+    if (pyasc_hold_in(c->s, c->s->held != NULL ? c->s->held : Py_None, &c->hold) != 0) return -1;
+    if (pyasc_subject_enter(c->s, c->progress) == 0) {
+        *st = pyasc_hold_begin(c->hold);
+        return 0;
+    }
+    pyasc_hold_free(c->hold);
+    c->hold = NULL;
+    return -1;
+}
+
+int pyasc_net_call_leave(pyasc_net_call *c, asc_status st) {
+    pyasc_hold_end(c->hold);
+    const int bad = pyasc_leave(c->s->x, st);
+    pyasc_hold_free(c->hold);
+    c->hold = NULL;
+    return bad;
+}
+
 static void free_result(asc_ctx *c, void *p) { asc_attribution_destroy(c, p); }
 
 /* net_attribute(subject, request, progress) -> dict */
 PyObject *pyasc_net_attribute(PyObject *module, PyObject *args) {
-    PyObject *subject, *dict, *progress, *out = NULL;
+    PyObject *subject, *out = NULL;
+    pyasc_net_call c = {.progress = NULL};
     pyasc_request r = {.n_arrays = 0};
     asc_attribution *a = NULL;
+    asc_status st;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO!O", &subject, &PyDict_Type, &dict, &progress)) return NULL;
-    asc_net *net = pyasc_net_of(subject);
-    if (net == NULL) return NULL;
-    pyasc_subject *s = (pyasc_subject *)subject;
-    if (pyasc_request_read(dict, &r) == 0 && pyasc_subject_enter(s, progress) == 0) {
-        asc_status st = asc_attribute(net, &r.q, &a);
-        if (pyasc_leave(s->x, st) == 0) out = pyasc_attribution_dict(a);
-        pyasc_dispose(s->x, free_result, a);
+    if (!PyArg_ParseTuple(args, "OO!O", &subject, &PyDict_Type, &c.request, &c.progress)) return NULL;
+    c.net = pyasc_net_of(subject);
+    if (c.net == NULL) return NULL;
+    c.s = (pyasc_subject *)subject;
+    if (pyasc_request_read(c.request, &r) == 0 && pyasc_net_call_enter(&c, &st) == 0) {
+        if (st == ASC_OK) st = asc_attribute(c.net, &r.q, &a);
+        if (pyasc_net_call_leave(&c, st) == 0) out = pyasc_attribution_dict(a);
+        pyasc_dispose(c.s->x, free_result, a);
     }
     pyasc_request_done(&r);
     return out;

@@ -105,6 +105,7 @@ static PyObject *callable(PyObject *d, const char *name) {
  * "per_walk"}, progress) -> dict */
 PyObject *pyasc_net_dataset(PyObject *module, PyObject *args) {
     pyasc_net_call c;
+    asc_status st;
     PyObject *out = NULL;
     pyasc_request r = {.n_arrays = 0};
     asc_attribution *a = NULL;
@@ -125,7 +126,7 @@ PyObject *pyasc_net_dataset(PyObject *module, PyObject *args) {
     for (Py_ssize_t i = 0; i < n; i++)
         role[i] = roles[i] == 1 ? ASC_ROLE_FORWARD : roles[i] == 2 ? ASC_ROLE_LABEL : ASC_ROLE_ATTRIBUTE;
     if (PyErr_Occurred() == NULL && pyasc_request_read(c.request, &r) == 0 &&
-        pyasc_subject_enter(c.s, c.progress) == 0) {
+        pyasc_net_call_enter(&c, &st) == 0) {
         asc_dataset data = {.struct_size = sizeof data,
                             .self = &w,
                             .n_values = (size_t)n,
@@ -141,8 +142,8 @@ PyObject *pyasc_net_dataset(PyObject *module, PyObject *args) {
                                  .reduce = w.reduce != NULL ? reduce : NULL,
                                  .metric = w.metric != NULL ? metric : NULL,
                                  .n_metrics = w.n_metrics};
-        asc_status st = asc_dataset_attribute(c.net, &data, &q, &a);
-        if (pyasc_leave(c.s->x, st) == 0) out = pyasc_attribution_dict(a);
+        if (st == ASC_OK) st = asc_dataset_attribute(c.net, &data, &q, &a);
+        if (pyasc_net_call_leave(&c, st) == 0) out = pyasc_attribution_dict(a);
         pyasc_dispose(c.s->x, free_result, a);
     }
     drop(&w);

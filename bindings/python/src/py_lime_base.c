@@ -104,6 +104,7 @@ static void free_result(asc_ctx *c, void *p) { asc_attribution_destroy(c, p); }
  * "from_features", "to_features", "similarity", "fit"}, progress) -> dict */
 PyObject *pyasc_net_lime_base(PyObject *module, PyObject *args) {
     pyasc_net_call c;
+    asc_status st;
     PyObject *out = NULL;
     pyasc_request r = {.n_arrays = 0};
     asc_attribution *a = NULL;
@@ -137,9 +138,9 @@ PyObject *pyasc_net_lime_base(PyObject *module, PyObject *args) {
                         .fit = k.fit != NULL ? fit : NULL};
     if (m < 0 && PyErr_Occurred() == NULL) PyErr_SetString(PyExc_ValueError, "sizes are missing");
     if (PyErr_Occurred() == NULL && pyasc_request_read(c.request, &r) == 0 &&
-        pyasc_subject_enter(c.s, c.progress) == 0) {
-        asc_status st = asc_lime_base(c.net, &r.q, &def, &a);
-        if (pyasc_leave(c.s->x, st) == 0) out = pyasc_attribution_dict(a);
+        pyasc_net_call_enter(&c, &st) == 0) {
+        if (st == ASC_OK) st = asc_lime_base(c.net, &r.q, &def, &a);
+        if (pyasc_net_call_leave(&c, st) == 0) out = pyasc_attribution_dict(a);
         pyasc_dispose(c.s->x, free_result, a);
     }
     pyasc_request_done(&r);

@@ -110,6 +110,7 @@ static PyObject *metric_dict(const asc_metric *m) {
  * "derive", "per_input"}) -> dict */
 PyObject *pyasc_net_infidelity(PyObject *module, PyObject *args) {
     pyasc_net_call c;
+    asc_status st;
     PyObject *out = NULL;
     pyasc_request r = {.n_arrays = 0};
     asc_metric *m = NULL;
@@ -140,9 +141,9 @@ PyObject *pyasc_net_infidelity(PyObject *module, PyObject *args) {
         ok = false;
     }
     if (all.perturbed != NULL) how.perturb = perturb_pair;
-    if (ok && pyasc_subject_enter(c.s, c.progress) == 0) {
-        asc_status st = asc_infidelity(c.net, &r.q, &how, &m);
-        if (pyasc_leave(c.s->x, st) == 0) out = metric_dict(m);
+    if (ok && pyasc_net_call_enter(&c, &st) == 0) {
+        if (st == ASC_OK) st = asc_infidelity(c.net, &r.q, &how, &m);
+        if (pyasc_net_call_leave(&c, st) == 0) out = metric_dict(m);
         pyasc_dispose(c.s->x, free_metric, m);
     }
     pyasc_request_done(&r);
@@ -152,6 +153,7 @@ PyObject *pyasc_net_infidelity(PyObject *module, PyObject *args) {
 /* net_sensitivity(subject, request, {"samples", "radius", "norm", "perturbed"}) -> dict */
 PyObject *pyasc_net_sensitivity(PyObject *module, PyObject *args) {
     pyasc_net_call c;
+    asc_status st;
     PyObject *out = NULL;
     pyasc_request r = {.n_arrays = 0};
     asc_metric *m = NULL;
@@ -169,9 +171,9 @@ PyObject *pyasc_net_sensitivity(PyObject *module, PyObject *args) {
         ok = how.norm != NULL;
     }
     if (all.perturbed != NULL) how.perturb = perturb_one;
-    if (ok && pyasc_subject_enter(c.s, c.progress) == 0) {
-        asc_status st = asc_sensitivity(c.net, &r.q, &how, &m);
-        if (pyasc_leave(c.s->x, st) == 0) out = metric_dict(m);
+    if (ok && pyasc_net_call_enter(&c, &st) == 0) {
+        if (st == ASC_OK) st = asc_sensitivity(c.net, &r.q, &how, &m);
+        if (pyasc_net_call_leave(&c, st) == 0) out = metric_dict(m);
         pyasc_dispose(c.s->x, free_metric, m);
     }
     pyasc_request_done(&r);
@@ -214,6 +216,7 @@ static PyObject *attack_dict(const asc_adversarial *a) {
 /* net_attack(subject, request, {"pgd", "loss": 0..2, "l2", "random_start", "slope"}) -> dict */
 PyObject *pyasc_net_attack(PyObject *module, PyObject *args) {
     pyasc_net_call c;
+    asc_status st;
     PyObject *out = NULL;
     pyasc_request r = {.n_arrays = 0};
     asc_adversarial *a = NULL;
@@ -232,9 +235,9 @@ PyObject *pyasc_net_attack(PyObject *module, PyObject *args) {
     if (PyErr_Occurred() == NULL && pyasc_request_read(c.request, &r) == 0) {
         how.masks = r.masks;
         how.n_masks = r.n_masks;
-        if (pyasc_subject_enter(c.s, c.progress) == 0) {
-            asc_status st = pgd ? asc_pgd(c.net, &r.q, &how, &a) : asc_fgsm(c.net, &r.q, &how, &a);
-            if (pyasc_leave(c.s->x, st) == 0) out = attack_dict(a);
+        if (pyasc_net_call_enter(&c, &st) == 0) {
+            if (st == ASC_OK) st = pgd ? asc_pgd(c.net, &r.q, &how, &a) : asc_fgsm(c.net, &r.q, &how, &a);
+            if (pyasc_net_call_leave(&c, st) == 0) out = attack_dict(a);
             pyasc_dispose(c.s->x, free_attack, a);
         }
     }

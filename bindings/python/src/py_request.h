@@ -38,9 +38,15 @@ typedef struct pyasc_net_call {
     pyasc_subject *s;
     asc_net *net;
     PyObject *request, *more, *progress; /* two dictionaries; NULL: no progress */
+    pyasc_hold *hold;                    /* between enter and leave */
 } pyasc_net_call;
 
 /* 0, or -1 with an exception. */
 int pyasc_net_call_read(PyObject *args, pyasc_net_call *out);
+/* pyasc_subject_enter with what stands in the place of the net's inner values (Net.patch); *st: whether it
+ * could be put there. 0, then call pyasc_net_call_leave; or -1 with an exception. */
+int pyasc_net_call_enter(pyasc_net_call *c, asc_status *st);
+/* As pyasc_leave. */
+int pyasc_net_call_leave(pyasc_net_call *c, asc_status st);
 
 #endif

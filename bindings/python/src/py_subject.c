@@ -57,6 +57,7 @@ int pyasc_subject_enter(pyasc_subject *s, PyObject *progress) {
 static void subject_dealloc(PyObject *self) {
     pyasc_subject *s = (pyasc_subject *)self;
     if (s->x != NULL) pyasc_subject_close_now(s);
+    Py_XDECREF(s->held);
     Py_XDECREF((PyObject *)s->x);
     pyasc_object_free(self);
 }
@@ -114,6 +115,17 @@ static PyObject *subject_close(PyObject *self, PyObject *unused) {
     pyasc_subject *s = (pyasc_subject *)self;
     s->closed = true;
     if (s->n_live == 0) pyasc_subject_close_now(s);
+    Py_RETURN_NONE;
+}
+
+/* hold(list): what questions find in the place of inner values from now on; an empty one ends it. */
+static PyObject *subject_hold(PyObject *self, PyObject *list) {
+    pyasc_subject *s = (pyasc_subject *)self;
+    const Py_ssize_t n = PyList_Size(list);
+    if (n < 0) return NULL;
+    PyObject *before = s->held;
+    s->held = n > 0 ? Py_NewRef(list) : NULL;
+    Py_XDECREF(before);
     Py_RETURN_NONE;
 }
 
@@ -271,6 +283,8 @@ enum { FAST = METH_FASTCALL, WORDS = METH_VARARGS | METH_KEYWORDS };
 
 static PyMethodDef subject_methods[] = {
     {"close", subject_close, METH_NOARGS, "Ends it; results made before stay usable."},
+    {"hold", subject_hold, METH_O,
+     "hold(list of (site, array or function, None)): a net's, for net_attribute."},
     {"check_file", subject_check, METH_NOARGS, "Raises when the file was replaced since it was opened."},
     {"info", subject_info, METH_NOARGS, "Facts as a dict."},
     {"sites", subject_sites, METH_NOARGS, "Names of the inner values."},

@@ -110,6 +110,7 @@ typedef struct pyasc_subject {
     asc_subject *s; /* NULL after it was really closed */
     size_t n_live;  /* answers alive */
     bool closed;    /* no more questions */
+    PyObject *held; /* list for pyasc_hold_in, of questions that bring none of their own; NULL = nothing */
     pyasc_free_fn free_more;
     void *more; /* what the subject stands on (a net, its weights): freed after it */
 } pyasc_subject;

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._net import Net
+from .._patch import Patched, PatchedNet
 from ..nets import NetFunction
 from ._arrays import Array, ArgumentError, is_array, to_numpy
 
@@ -117,6 +118,8 @@ def as_model(forward_func: Any) -> Model:
         from .from_torch import from_torch
 
         return Traced(from_torch(forward_func), forward_func)
+    if isinstance(forward_func, (Patched, PatchedNet)):
+        raise TypeError("give the model itself, and call attribute() inside `with model.patch(...):`")
     if callable(forward_func):
         raise TypeError(
             "a Python function cannot be looked into: write it as a net with ascribe.nets.NetFunction(forward, params), "
@@ -153,4 +156,4 @@ class Layer:
 def values_at(net: Net, arrays: Sequence[Array], sites: Sequence[str] | None = None) -> list[Array]:
     """Values of sites; None: of the outputs."""
     names = None if sites is None else tuple(sites)
-    return [np.asarray(v) for v in net._subject.run_net(tuple(arrays), names)]
+    return [np.asarray(v) for v in net._run(tuple(arrays), names)]

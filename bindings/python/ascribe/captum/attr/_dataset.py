@@ -97,7 +97,7 @@ class DataLoaderAttribution(Attribution):
         for one in dataloader:
             values = tuple(to_numpy(v) for v in _batch(one))
             given = tuple(v for v, r in zip(values, roles, strict=True) if r != 2)
-            output = kind.wrap(np.asarray(net._subject.run_net(given, None)[0]))
+            output = kind.wrap(np.asarray(net._run(given, None)[0]))
             if reduce is None:
                 outputs.append(to_numpy(output).reshape(-1))
             else:

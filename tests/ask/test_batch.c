@@ -1,0 +1,108 @@
+/* test_batch.c - files of prompts from C: a model that holds values is the one that every line is about. */
+#include "ascribe/ask.h"
+#include "ascribe/batch.h"
+#include "ascribe/ops.h"
+#include "harness.h"
+#include "json.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { LINES = 24 };
+
+/* Prompts and results in a folder of their own. */
+typedef struct files {
+    char dir[32], prompts[64], results[64];
+} files;
+
+static int open_files(void **state) {
+    files *f = calloc(1, sizeof *f);
+    strcpy(f->dir, "/tmp/asc_batch_XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    snprintf(f->prompts, sizeof f->prompts, "%s/prompts.jsonl", f->dir);
+    snprintf(f->results, sizeof f->results, "%s/results.jsonl", f->dir);
+    FILE *out = fopen(f->prompts, "w");
+    assert_non_null(out);
+    for (int i = 0; i < LINES; i++)
+        fprintf(out, "{\"ids\": [%d, 14, 11, %d], \"target_ids\": [3]}\n", 5 + i % 7, 6 + i % 12);
+    fclose(out);
+    *state = f;
+    return 0;
+}
+
+static int close_files(void **state) {
+    files *f = *state;
+    remove(f->prompts);
+    remove(f->results);
+    rmdir(f->dir);
+    free(f);
+    return 0;
+}
+
+static asc_ctx *context(int threads) {
+    const asc_ctx_options o = {.struct_size = sizeof o, .n_threads = threads};
+    asc_ctx *ctx = NULL;
+    assert_int_equal(asc_ctx_create(&o, &ctx), ASC_OK);
+    return ctx;
+}
+
+static asc_tensor *square(void *self, asc_ctx *ctx, asc_tensor *rows) {
+    (void)self;
+    return asc_mul(ctx, rows, rows);
+}
+
+static asc_status run(asc_model *m, const files *f) {
+    asc_request q = {.struct_size = sizeof q, .method = "input-x-gradient", .features = ASC_FEATURES_TOKEN};
+    asc_batch b = {.struct_size = sizeof b, .prompts = f->prompts, .results = f->results, .request = &q};
+    asc_batch_counts n;
+    return asc_batch_run(m, &b, &n);
+}
+
+/* value of each line of the results */
+static void read_values(asc_ctx *ctx, const files *f, double out[LINES]) {
+    static char line[1 << 20];
+    FILE *in = fopen(f->results, "r");
+    assert_non_null(in);
+    for (int i = 0; i < LINES; i++) {
+        asc_json *j = NULL;
+        assert_non_null(fgets(line, sizeof line, in));
+        assert_ok(ctx, asc_json_parse(ctx, line, strlen(line), &j));
+        out[i] = asc_json_num(asc_json_get(asc_json_get(j, "result"), "value"), 1e9);
+        asc_json_free(j);
+    }
+    fclose(in);
+}
+
+static void held_values_are_every_lines(void **state) {
+    const files *f = *state;
+    double held[LINES], one[LINES], plain[LINES];
+    const asc_site_patch patches[] = {{.site = "blocks.0.out", .change = square},
+                                      {.site = "embed", .change = square}};
+    for (int threads = 1; threads <= 4; threads += 3) {
+        asc_ctx *ctx = context(threads);
+        asc_model *m;
+        assert_ok(ctx, asc_model_open(ctx, test_data("hf/llama-llama3"), NULL, &m));
+        assert_ok(ctx, run(m, f));
+        read_values(ctx, f, plain);
+        assert_ok(ctx, asc_model_hold(m, patches, 1));
+        assert_int_equal(run(m, f), ASC_FAILED_PRECONDITION); /* that file is of the plain model */
+        asc_error_clear(ctx);
+        remove(f->results);
+        assert_ok(ctx, run(m, f));
+        read_values(ctx, f, threads == 1 ? one : held);
+        assert_ok(ctx, asc_model_hold(m, patches + 1, 1));
+        assert_int_equal(run(m, f), ASC_FAILED_PRECONDITION); /* and now of another site's values */
+        asc_error_clear(ctx);
+        remove(f->results);
+        asc_model_close(m);
+        asc_ctx_destroy(ctx);
+    }
+    assert_memory_equal(one, held, sizeof one);
+    for (int i = 0; i < LINES; i++) assert_true(one[i] < plain[i] || one[i] > plain[i]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(held_values_are_every_lines, open_files, close_files)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
