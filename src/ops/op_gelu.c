@@ -10,12 +10,7 @@ ASC_UNARY_BUILDER(gelu)
 
 static asc_tensor *chain(asc_ctx *ctx, asc_tensor *x, asc_tensor *y, asc_tensor *g) {
     (void)y;
-    asc_tensor *upper =
-        asc_scale(ctx, asc_erf(ctx, asc_scale(ctx, x, 0.70710678118654752)), 0.5); /* Phi(x) - 1/2 */
-    asc_tensor *bell = asc_exp(ctx, asc_scale(ctx, asc_square(ctx, x), -0.5));
-    asc_tensor *density = asc_scale(ctx, bell, 0.39894228040143268); /* 1 / sqrt(2 pi) */
-    asc_tensor *slope = asc_add(ctx, asc_shift(ctx, upper, 0.5), asc_mul(ctx, x, density));
-    return asc_mul(ctx, g, slope);
+    return asc_mul(ctx, g, asc_gelu_slope(ctx, x));
 }
 ASC_UNARY_RULES
 

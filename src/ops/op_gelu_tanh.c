@@ -10,26 +10,18 @@ ASC_UNARY_BUILDER(gelu_tanh)
 
 static const double ROOT = 0.79788456080286536, CUBIC = 0.044715; /* sqrt(2/pi) and the fitted constant */
 
-static asc_tensor *bend(asc_ctx *ctx, asc_tensor *x) { /* u above, as x (ROOT + ROOT CUBIC x^2) */
-    asc_tensor *x2 = asc_square(ctx, x);
-    return asc_mul(ctx, x, asc_shift(ctx, asc_scale(ctx, x2, ROOT * CUBIC), ROOT));
-}
-
 static asc_tensor *chain(asc_ctx *ctx, asc_tensor *x, asc_tensor *y, asc_tensor *g) {
     (void)y;
-    asc_tensor *x2 = asc_square(ctx, x);
-    asc_tensor *t = asc_tanh(ctx, bend(ctx, x));
-    asc_tensor *du = asc_scale(ctx, asc_shift(ctx, asc_scale(ctx, x2, 3 * CUBIC), 1), ROOT);
-    asc_tensor *dt = asc_mul(ctx, asc_sub(ctx, asc_scalar(ctx, 1), asc_square(ctx, t)), du);
-    asc_tensor *slope = asc_add(ctx, asc_shift(ctx, t, 1), asc_mul(ctx, x, dt));
-    return asc_mul(ctx, g, asc_scale(ctx, slope, 0.5));
+    return asc_mul(ctx, g, asc_gelu_tanh_slope(ctx, x));
 }
 ASC_UNARY_RULES
 
 static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *const *in, int n_in) {
     (void)attrs, (void)n_in;
-    asc_tensor *t = asc_tanh(ctx, bend(ctx, in[0]));
-    return asc_mul(ctx, asc_scale(ctx, in[0], 0.5), asc_shift(ctx, t, 1));
+    asc_tensor *x = in[0], *x2 = asc_square(ctx, x); /* u as x (ROOT + ROOT CUBIC x^2) */
+    asc_tensor *u = asc_mul(ctx, x, asc_shift(ctx, asc_scale(ctx, x2, ROOT * CUBIC), ROOT));
+    asc_tensor *t = asc_tanh(ctx, u);
+    return asc_mul(ctx, asc_scale(ctx, x, 0.5), asc_shift(ctx, t, 1));
 }
 
 static void cost(const asc_call *c, asc_cost *out) {

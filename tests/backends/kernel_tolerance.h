@@ -159,6 +159,20 @@ static inline void kt_set(kcheck *k) {
             k->tol[e] = (5 + 3 * u2) * kc_ulp(k->want[e]) + 2e-36;
         }
         break;
+    case ASC_OPCODE_GELU_SLOPE: /* has a root, so the sizes of its terms count; the exponent as in gelu */
+        for (int64_t e = 0; e < k->n_out; e++) {
+            const double a = fmin(fabs(x[e]), 40), bell = 0.3989422804 * exp(-a * a / 2);
+            k->tol[e] =
+                (8 + a * a / 2) * KT_U * (0.5 * erfc(-fmax(x[e], -40) * 0.7071067812) + a * bell) + 1e-37;
+        }
+        break;
+    case ASC_OPCODE_GELU_TANH_SLOPE: /* the same; the exponent v as in gelu_tanh */
+        for (int64_t e = 0; e < k->n_out; e++) {
+            const double a = fmin(fabs(x[e]), 11), v = 1.5957691 * (a + 0.044715 * a * a * a);
+            const double s = 1 / (1 + exp(x[e] < 0 ? v : -v)), dv = 1.5957691 * (1 + 3 * 0.044715 * a * a);
+            k->tol[e] = (8 + 3 * v) * KT_U * (s + a * s * (1 - s) * dv) + 1e-34;
+        }
+        break;
     case ASC_OPCODE_SWIGLU_GRAD: /* s (1 + x (1 - s)) has a root, so the sizes of its terms count */
         for (int64_t e = 0; e < k->n_out / 2; e++) {
             double s = 1 / (1 + exp(-x[e])), gu = fabs(k->in64[1][e] * k->in64[2][e]);

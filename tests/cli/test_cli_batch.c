@@ -117,7 +117,7 @@ static void a_bound_is_shared(void **state) {
     /* a bound that two lines would not fit: one at a time; one that a line does not fit: that line fails */
     program_expect(
         p, 1, NULL,
-        "$A explain $L --prompts many.jsonl --out tight --threads 2 --memory 8M --method saliency --quiet");
+        "$A explain $L --prompts many.jsonl --out tight --threads 2 --memory 5M --method saliency --quiet");
     program_expect(p, 0, NULL,
                    "[ $(grep -c '\"threads\":2' tight) = 59 ] && "
                    "grep -q '\"line\":40,.*RESOURCE_EXHAUSTED.*raise --memory to at least' tight");

@@ -118,6 +118,19 @@ static const unary_row UNARY[] = {
     {&asc_op_gelu_tanh, -HUGE_VAL, 0},
     {&asc_op_gelu_tanh, HUGE_VAL, HUGE_VAL},
     {&asc_op_gelu_tanh, NAN, NAN},
+    {&asc_op_gelu_slope, 1, 1.08331547058768724},
+    {&asc_op_gelu_slope, -5, -7.14694600179229463e-06},
+    {&asc_op_gelu_slope, 0, 0.5},
+    {&asc_op_gelu_slope, -HUGE_VAL, 0},
+    {&asc_op_gelu_slope, HUGE_VAL, 1},
+    {&asc_op_gelu_slope, NAN, NAN},
+    {&asc_op_gelu_tanh_slope, 1, 1.0829640838457826},
+    {&asc_op_gelu_tanh_slope, -2, -0.0860992566236183816},
+    {&asc_op_gelu_tanh_slope, -5, -1.54636198753259460e-06},
+    {&asc_op_gelu_tanh_slope, 0, 0.5},
+    {&asc_op_gelu_tanh_slope, -HUGE_VAL, 0},
+    {&asc_op_gelu_tanh_slope, HUGE_VAL, 1},
+    {&asc_op_gelu_tanh_slope, NAN, NAN},
 };
 
 typedef struct binary_row {

@@ -58,7 +58,22 @@ VEC_INLINE vf vgelu_tanh(vf x) {
     return vsel(vlt(u, vset1(-87.0f)), vzero(), y);
 }
 /* 0 at -infinity, where the product would be NaN. */
-VEC_INLINE vf vgelu(vf x) { return vat_least(x, -20.0f) * vnormal_cdf(x); }
+VEC_INLINE vf vgelu(vf x) {
+    vf bell;
+    return vat_least(x, -20.0f) * vnormal_cdf(x, &bell);
+}
+/* Beyond 14 the density is 0 as good as, and infinity times it would be NaN. */
+VEC_INLINE vf vgelu_slope(vf x) {
+    vf bell, cdf = vnormal_cdf(x, &bell), near = vat_most(vat_least(x, -14.0f), 14.0f);
+    return vfma(near * vset1(0.398942280f), bell, cdf);
+}
+/* s + x s (1 - s) v', as above */
+VEC_INLINE vf vgelu_tanh_slope(vf x) {
+    vf near = vat_most(vat_least(x, -11.0f), 11.0f), xx = near * near; /* beyond, |v| > 112: s is 0 or 1 */
+    vf rest, s = vgate(near * vfma(xx, vset1(0.0713548163f), vset1(1.59576912f)), &rest);
+    vf slope = near * vfma(xx, vset1(0.214064449f), vset1(1.59576912f));
+    return s * vfma(slope, rest, vset1(1.0f));
+}
 
 /* x where it is above 0, else y; NaN chooses y, which must then be NaN. */
 VEC_INLINE vf vright(vf x, vf y) { return vsel(vlt(vzero(), x), x, y); }
@@ -87,6 +102,8 @@ MAP_KERNEL(RELU, relu, NULL, vsel(vlt(x, vzero()), vzero(), x))
 MAP_KERNEL(SILU, silu, NULL, vsilu(x))
 MAP_KERNEL(GELU, gelu, NULL, vgelu(x))
 MAP_KERNEL(GELU_TANH, gelu_tanh, NULL, vgelu_tanh(x))
+MAP_KERNEL(GELU_SLOPE, gelu_slope, NULL, vgelu_slope(x))
+MAP_KERNEL(GELU_TANH_SLOPE, gelu_tanh_slope, NULL, vgelu_tanh_slope(x))
 MAP_KERNEL(SOFTPLUS, softplus, NULL, vsoftplus(x))
 MAP_KERNEL(MISH, mish, NULL, vmish(x))
 MAP_KERNEL(SOFTSIGN, softsign, NULL, x / (vset1(1.0f) + vabs(x)))

@@ -125,28 +125,29 @@ VEC_INLINE vf vsilu(vf x) {
     return vgated(x, vgate(x, &rest));
 }
 
-/* e^(-x^2 / 2) (1 + 2z) e^(z^2) erfc(z) / (1 + 2z) = erfc(z) at z = |x| / sqrt(2). The rounding of x^2 / 2
+/* e^(-x^2 / 2) (1 + 2z) e^(z^2) erfc(z) / (1 + 2z) = erfc(z) at z = |x| / sqrt(2); *bell = e^(-x^2 / 2). The rounding of x^2 / 2
  * would be amplified by its size, so its low part (from a fused multiply-add; 0 without one) goes into the
  * exponent as well. */
-VEC_INLINE vf verfc_of(vf z, vf half_square, vf half_square_low) {
+VEC_INLINE vf verfc_of(vf z, vf half_square, vf half_square_low, vf *bell) {
     vf zc = vat_most(z, 10.2f);
     vf t = (zc - vset1(3.75f)) / (zc + vset1(3.75f)); /* its rounding counts most, so no vrecip here */
     vf p = vpoly(t, vm_erfc_c, 11) * vrecip(vset1(1.0f) + (zc + zc));
-    return vexp_fix(vneg(half_square), vneg(half_square_low)) * p;
+    *bell = vexp_fix(vneg(half_square), vneg(half_square_low));
+    return *bell * p;
 }
 
 VEC_INLINE vf verf(vf x) {
     vf a = vat_most(vabs(x), 10.0f), xx = a * a;
     vf small = vfma(x, vpoly(xx, vm_erf_c, 8), x);
-    vf big = vset1(1.0f) - verfc_of(a, xx, vzero());
+    vf bell, big = vset1(1.0f) - verfc_of(a, xx, vzero(), &bell);
     return vsel(vlt(a, vset1(1.0f)), small, vcopysign(big, x));
 }
 
-/* The normal distribution function, with relative accuracy in the lower tail. */
-VEC_INLINE vf vnormal_cdf(vf x) {
+/* The normal distribution function, with relative accuracy in the lower tail; *bell = e^(-x^2 / 2). */
+VEC_INLINE vf vnormal_cdf(vf x, vf *bell) {
     vf a = vat_most(vabs(x), 14.4f), h = a * vset1(0.5f);
     vf hs = a * h;
-    vf tail = vset1(0.5f) * verfc_of(a * vset1(0.707106781f), hs, vfma(a, h, vneg(hs)));
+    vf tail = vset1(0.5f) * verfc_of(a * vset1(0.707106781f), hs, vfma(a, h, vneg(hs)), bell);
     return vsel(vlt(x, vzero()), tail, vset1(1.0f) - tail);
 }
 
