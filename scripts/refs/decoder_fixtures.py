@@ -98,7 +98,28 @@ MODELS |= {
     "phi2": ("phi2", tr.PhiConfig(**BASE, rope_parameters=rope(partial_rotary_factor=0.5)), "f16"),
     "stablelm": ("stablelm", tr.StableLmConfig(**BASE, use_qkv_bias=True, rope_parameters=rope(partial_rotary_factor=0.5)), "f16"),
 }
-PERMUTED = {"smollm3", "granite", "mixtral", "granitemoe", "arcee", "olmo"}
+MODELS |= {
+    "gpt_oss": ("gpt-oss", tr.GptOssConfig(**BASE, num_local_experts=4, num_experts_per_tok=2, head_dim=8, sliding_window=3,
+                rope_parameters=dict(rope_type="yarn", rope_theta=150000.0, factor=32.0, beta_fast=32.0, beta_slow=1.0,
+                truncate=False, original_max_position_embeddings=16)), "f16"),
+    "llama4": ("llama4", tr.Llama4TextConfig(**{**BASE, "num_hidden_layers": 4}, num_local_experts=4, num_experts_per_tok=1, head_dim=8,
+               intermediate_size_mlp=24, interleave_moe_layer_step=2, rope_parameters=rope(5e5)), "f16"),
+    "apertus": ("apertus", tr.ApertusConfig(**BASE, rope_parameters=rope(12e6)), "f16"),
+    "bloom": ("bloom", tr.BloomConfig(vocab_size=V, hidden_size=18, n_layer=2, n_head=3, bos_token_id=1, eos_token_id=2,
+              attn_implementation="eager"), "f16"),
+    "mpt": ("mpt", tr.MptConfig(vocab_size=V, d_model=16, n_layers=2, n_heads=4, max_seq_len=64, attn_config=dict(clip_qkv=1.25),
+            attn_implementation="eager"), "f16"),
+    "dbrx": ("dbrx", tr.DbrxConfig(vocab_size=V, d_model=16, n_layers=2, n_heads=4, max_seq_len=64, attn_config=dict(
+             kv_n_heads=2, clip_qkv=1.25, rope_theta=10000.0), ffn_config=dict(ffn_hidden_size=12, moe_num_experts=4, moe_top_k=2),
+             attn_implementation="eager"), "f16"),
+    "granitemoe_shared": ("granitemoe", tr.GraniteMoeSharedConfig(**BASE, num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=10,
+                          embedding_multiplier=3.0, residual_multiplier=0.375, attention_multiplier=0.25, logits_scaling=0.5,
+                          rope_parameters=rope()), "f16"),
+}
+PERMUTED = {"smollm3", "granite", "mixtral", "granitemoe", "granitemoe_shared", "arcee", "olmo"}
+# BLOOM writes the factor of its GELU with 8 digits
+import transformers.models.bloom.modeling_bloom as bloom_code
+bloom_code.BloomGelu.forward = lambda self, x: torch.nn.functional.gelu(x, approximate="tanh")
 
 
 def key_heads(cfg):
@@ -106,6 +127,8 @@ def key_heads(cfg):
         return cfg.num_kv_heads if cfg.new_decoder_architecture else 1
     if cfg.model_type == "gpt_bigcode":
         return 1
+    if cfg.model_type == "dbrx":
+        return cfg.attn_config.kv_n_heads
     return getattr(cfg, "num_key_value_heads", cfg.num_attention_heads)
 
 
@@ -124,6 +147,9 @@ def make(name):
     with torch.no_grad():
         for key, p in model.named_parameters():
             near_one = "norm" in key or ".ln_" in key
+            if "act_fn" in key:
+                p.copy_(rounded(0.3 * torch.randn_like(p), "f32"))
+                continue
             less = arch.startswith("gemma") or arch == "nemotron"
             if p.dim() == 1:
                 centre = 1.0 if near_one and key.endswith("weight") else 0.0
@@ -169,6 +195,8 @@ def tensors(name, model, arch, cfg):
     ids = {v: k for k, v in gguf.MODEL_ARCH_NAMES.items()}
     names = gguf.get_tensor_name_map(ids[arch], n_layer)
     state = {k: v.detach().numpy() for k, v in model.state_dict().items()}
+    if arch == "apertus":  # these go into the metadata
+        state = {k: v for k, v in state.items() if "act_fn" not in k}
     tied = cfg.tie_word_embeddings
     heads, kv = cfg.num_attention_heads, key_heads(cfg)
     d = cfg.hidden_size
@@ -177,6 +205,8 @@ def tensors(name, model, arch, cfg):
             continue
         if "inv_freq" in key or key.endswith(".attn.bias"):
             continue
+        if arch == "bloom":
+            key = key.removeprefix("transformer.")
         if name in PERMUTED and ("q_proj" in key or "k_proj" in key):
             w = permute(w, heads if "q_proj" in key else kv)
         if (arch.startswith("gemma") or arch == "nemotron") and key.endswith("norm.weight"):
@@ -191,6 +221,44 @@ def tensors(name, model, arch, cfg):
             w = w[0]
         if arch == "gpt2" and key.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")):
             w = w.T
+        if arch == "gpt-oss" and ".mlp.experts." in key:
+            block, end = key.split(".")[2], "bias" if key.endswith("_bias") else "weight"
+            if "gate_up" in key:
+                w = w if end == "bias" else w.swapaxes(1, 2)  # rows g0 u0 g1 u1 ...
+                yield f"blk.{block}.ffn_gate_exps.{end}", w[:, ::2]
+                yield f"blk.{block}.ffn_up_exps.{end}", w[:, 1::2]
+            else:
+                yield f"blk.{block}.ffn_down_exps.{end}", w if end == "bias" else w.swapaxes(1, 2)
+            continue
+        if arch == "gpt-oss" and key.endswith("sinks"):
+            yield f"blk.{key.split('.')[2]}.attn_sinks.weight", w
+            continue
+        if arch == "gpt-oss" and ".mlp.router." in key:
+            yield f"blk.{key.split('.')[2]}.ffn_gate_inp.{key.split('.')[-1]}", w
+            continue
+        if arch == "llama4" and "feed_forward.experts" in key:
+            block = key.split(".")[2]
+            w = w.swapaxes(1, 2)
+            if "gate_up" in key:
+                half = w.shape[1] // 2
+                yield f"blk.{block}.ffn_gate_exps.weight", w[:, :half]
+                yield f"blk.{block}.ffn_up_exps.weight", w[:, half:]
+            else:
+                yield f"blk.{block}.ffn_down_exps.weight", w
+            continue
+        if arch == "dbrx" and "experts.mlp" in key:
+            part = {"w1": "ffn_gate_exps", "v1": "ffn_up_exps", "w2": "ffn_down_exps"}[key.split(".")[-1]]
+            w = w.reshape(cfg.ffn_config.moe_num_experts, -1, d)
+            yield f"blk.{key.split('.')[2]}.{part}.weight", w.swapaxes(1, 2) if part == "ffn_down_exps" else w
+            continue
+        if key.endswith(("shared_mlp.input_linear.weight", "shared_mlp.output_linear.weight")):
+            block, half = key.split(".")[2], w.shape[0] // 2
+            if "input" in key:
+                yield f"blk.{block}.ffn_gate_shexp.weight", w[:half]
+                yield f"blk.{block}.ffn_up_shexp.weight", w[half:]
+            else:
+                yield f"blk.{block}.ffn_down_shexp.weight", w
+            continue
         if "query_key_value" in key:
             w = w.reshape(heads, 3, d // heads, -1).swapaxes(0, 1).reshape(3 * d, -1)
             w = w[:, 0] if key.endswith("bias") else w
@@ -216,15 +284,15 @@ def tensors(name, model, arch, cfg):
         yield "rope_factors_short.weight", np.array(p["short_factor"])
 
 
-def metadata(w, name, arch, cfg):
+def metadata(w, name, arch, cfg, model):
     u = lambda k, v: w.add_uint32(f"{arch}.{k}", v)
     f = lambda k, v: w.add_float32(f"{arch}.{k}", v)
     heads, kv = cfg.num_attention_heads, key_heads(cfg)
     hd = getattr(cfg, "head_dim", None) or cfg.hidden_size // heads
     u("block_count", cfg.num_hidden_layers)
-    u("context_length", cfg.max_position_embeddings)
+    u("context_length", getattr(cfg, "max_position_embeddings", None) or getattr(cfg, "max_seq_len", 64))
     u("embedding_length", cfg.hidden_size)
-    u("feed_forward_length", getattr(cfg, "intermediate_size", None) or getattr(cfg, "ffn_hidden_size", None) or 4 * cfg.hidden_size)
+    u("feed_forward_length", getattr(cfg, "intermediate_size_mlp", None) or getattr(cfg, "intermediate_size", None) or getattr(cfg, "ffn_hidden_size", None) or 4 * cfg.hidden_size)
     u("attention.head_count", heads)
     if kv != heads:
         u("attention.head_count_kv", kv)
@@ -252,6 +320,20 @@ def metadata(w, name, arch, cfg):
     if arch in ("command-r", "cohere2"):
         w.add_string(f"{arch}.rope.scaling.type", "none")
         f("logit_scale", cfg.logit_scale)
+    if arch == "dbrx":
+        f("attention.layer_norm_epsilon", 1e-5)
+    if arch in ("mpt", "dbrx"):
+        f("attention.clamp_kqv", cfg.attn_config.clip_qkv)
+    if arch == "mpt":
+        f("attention.max_alibi_bias", 8.0)
+    if arch == "apertus":
+        for key in ("alpha_p", "alpha_n", "beta", "eps"):
+            w.add_array(f"xielu.{key}", [float(getattr(l.mlp.act_fn, key)) for l in model.model.layers])
+    if arch == "llama4":
+        u("interleave_moe_layer_step", cfg.interleave_moe_layer_step)
+        u("expert_feed_forward_length", cfg.intermediate_size)
+    if name == "granitemoe_shared":
+        u("expert_shared_feed_forward_length", cfg.shared_intermediate_size)
     if arch == "olmo":
         f("attention.layer_norm_epsilon", 1e-5)
         f("attention.clamp_kqv", cfg.clip_qkv)
@@ -271,9 +353,12 @@ def metadata(w, name, arch, cfg):
     if arch == "phi3":
         u("attention.sliding_window", 0)
     experts = getattr(cfg, "num_local_experts", None) or getattr(cfg, "num_experts", None)
+    if arch == "dbrx":
+        experts = cfg.ffn_config.moe_num_experts
+        u("expert_feed_forward_length", cfg.ffn_config.ffn_hidden_size)
     if experts:
         u("expert_count", experts)
-        u("expert_used_count", cfg.num_experts_per_tok)
+        u("expert_used_count", cfg.ffn_config.moe_top_k if arch == "dbrx" else cfg.num_experts_per_tok)
         if arch in ("qwen3moe", "qwen2moe"):
             u("expert_feed_forward_length", cfg.moe_intermediate_size)
         if arch == "qwen2moe":
@@ -290,9 +375,9 @@ def metadata(w, name, arch, cfg):
 def write(path, name, model, arch, cfg, kind):
     w = gguf.GGUFWriter(path, arch)
     w.add_string("general.name", f"tiny {name}")
-    metadata(w, name, arch, cfg)
+    metadata(w, name, arch, cfg, model)
     for key, a in tensors(name, model, arch, cfg):
-        q = TYPES["f32" if a.ndim == 1 or "ffn_gate_inp" in key or "_norm" in key else kind]
+        q = TYPES["f32" if a.ndim == 1 or "ffn_gate_inp" in key or "_norm" in key or key.endswith("exps.bias") else kind]
         w.add_tensor(key, gguf.quants.quantize(np.ascontiguousarray(a, dtype=np.float32), q), raw_dtype=q)
     w.write_header_to_file()
     w.write_kv_data_to_file()

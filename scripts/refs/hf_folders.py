@@ -141,6 +141,32 @@ CASES = {
     "falcon-groups": ("falcon", dict(new_decoder_architecture=True, num_kv_heads=2, num_attention_heads=4, hidden_size=32), "bfloat16", {}),
     "falcon-serial": ("falcon", dict(multi_query=False, parallel_attn=False), "bfloat16", {}),
     "persimmon": ("persimmon", dict(), "bfloat16", {}),
+    "exaone4-default-window": ("exaone4", dict(sliding_window=4096, sliding_window_pattern=2), "bfloat16",
+                               dict(drop=["sliding_window", "layer_types"])),
+    "gpt_neo-types": ("gpt_neo", dict(window_size=3, attention_types=[[["local", "global"], 1]]), "bfloat16",
+                      dict(drop=["attention_layers"])),
+    "gptj-scaled": ("gptj", dict(rotary_dim=4), "bfloat16",
+                    dict(edit=dict(rope_scaling=dict(type="linear", factor=2.0), rope_theta=50.0))),  # not looked at
+    "seed_oss-defaults": ("seed_oss", dict(head_dim=8), "bfloat16",
+                          dict(drop=["attention_bias", "attention_out_bias", "mlp_bias"])),
+    "bloom": ("bloom", dict(n_head=3, hidden_size=18), "bfloat16", {}),
+    "mpt": ("mpt", dict(attn_config=dict(clip_qkv=0.9, softmax_scale=0.3)), "bfloat16", {}),
+    "falcon-alibi": ("falcon", dict(alibi=True, hidden_size=32, num_attention_heads=16, multi_query=False,
+                                    parallel_attn=False, bias=True), "bfloat16", {}),
+    "codegen": ("codegen", dict(rotary_dim=4), "bfloat16", {}),
+    "gpt_oss": ("gpt_oss", dict(num_local_experts=4, num_experts_per_tok=2, head_dim=8, sliding_window=3, swiglu_limit=1.0,
+                                rope_parameters=rope("yarn", theta=1500.0, factor=4.0, truncate=False,
+                                                     original_max_position_embeddings=16)), "bfloat16", {}),
+    "apertus": ("apertus", dict(rope_parameters=rope(
+        "llama3", theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+        original_max_position_embeddings=32)), "bfloat16", {}),
+    "granitemoeshared": ("granitemoeshared", dict(num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=14,
+                                                  embedding_multiplier=6.0, logits_scaling=4.0), "bfloat16", {}),
+    "llama4_text": ("llama4_text", dict(num_local_experts=4, num_experts_per_tok=2, head_dim=8, num_hidden_layers=4,
+                                        intermediate_size_mlp=20, attention_chunk_size=4, interleave_moe_layer_step=2,
+                                        floor_scale=3, attn_scale=0.5), "bfloat16", {}),
+    "dbrx": ("dbrx", dict(attn_config=dict(kv_n_heads=1, clip_qkv=0.9, rope_theta=10000.0), ffn_config=dict(
+        ffn_hidden_size=12, moe_num_experts=4, moe_top_k=2)), "bfloat16", {}),
     "gemma3_text-cap": ("gemma3_text", dict(head_dim=8, attn_logit_softcapping=2.0, query_pre_attn_scalar=1),
                         "bfloat16", {}),  # the cap is not looked at
 }
@@ -151,16 +177,23 @@ SMALL = ["llama-bias-linear", "llama-f64", "llama-llama3", "qwen2-window", "qwen
          "granite", "cohere-qk", "cohere2", "phi", "olmoe-clip", "gpt2-by-depth", "phi-qk", "gemma3_text-cap",
          "stablelm-qk", "olmo", "qwen2_moe", "granitemoe", "arcee", "nemotron", "helium", "seed_oss", "ernie4_5", "ministral", "glm",
          "glm4", "exaone4", "exaone4-full", "hunyuan_v1_dense", "gptj", "gpt_neo", "gpt_bigcode", "gpt_bigcode-heads", "opt",
-         "falcon-one", "falcon-groups", "falcon-serial", "persimmon"]
+         "falcon-one", "falcon-groups", "falcon-serial", "persimmon", "exaone4-default-window", "gpt_neo-types", "gptj-scaled",
+         "seed_oss-defaults", "bloom", "mpt", "falcon-alibi", "codegen", "gpt_oss", "apertus", "granitemoeshared", "llama4_text",
+         "dbrx"]
 
 
 def build(model_type, more, dtype):
     sizes = dict(SIZES)
-    if model_type in ("gpt2", "gptj", "gpt_bigcode"):
+    if model_type in ("gpt2", "gptj", "gpt_bigcode", "codegen"):
         sizes = dict(vocab_size=SIZES["vocab_size"], n_embd=SIZES["hidden_size"], n_layer=1,
                      n_head=SIZES["num_attention_heads"], n_positions=64, bos_token_id=1, eos_token_id=2)
     if model_type in ("gpt_neox", "gpt_neo", "opt", "falcon", "persimmon"):
         del sizes["num_key_value_heads"]
+    if model_type == "bloom":
+        sizes = dict(vocab_size=SIZES["vocab_size"], hidden_size=SIZES["hidden_size"], n_layer=2, n_head=4, bos_token_id=1, eos_token_id=2)
+    if model_type in ("mpt", "dbrx"):
+        sizes = dict(vocab_size=SIZES["vocab_size"], d_model=SIZES["hidden_size"], n_layers=2, max_seq_len=64,
+                     n_heads=SIZES["num_attention_heads"], bos_token_id=1, eos_token_id=2)
     if model_type == "gpt_neo":
         sizes["num_layers"], sizes["num_heads"] = sizes.pop("num_hidden_layers"), sizes.pop("num_attention_heads")
     if model_type == "opt":
@@ -244,7 +277,9 @@ def attributions(model, prompt, targets):
 def exact(folder, ids, targets, wide):
     """Logits of all positions, and attributions. wide: float64 throughout, by making float32 mean float64."""
     real_float, real_method = torch.float, torch.Tensor.float
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=REAL, attn_implementation="eager").eval()
+    # Falcon's other implementation adds its ALiBi twice
+    how = "sdpa" if getattr(AutoConfig.from_pretrained(folder), "alibi", False) is True else "eager"
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=REAL, attn_implementation=how).eval()
     try:
         if wide:
             state = model.state_dict()
@@ -252,7 +287,7 @@ def exact(folder, ids, targets, wide):
             torch.Tensor.float = lambda self, *a, **k: self.double()
             torch.set_default_dtype(torch.float64)
             model = AutoModelForCausalLM.from_config(model.config, dtype=torch.float64,
-                                                     attn_implementation="eager").eval()
+                                                     attn_implementation=how).eval()
             model.load_state_dict(state)
             assert all(b.dtype != REAL for _, b in model.named_buffers())
         if hasattr(model.config, "_experts_implementation"):

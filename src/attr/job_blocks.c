@@ -1,6 +1,5 @@
 /* job_blocks.c - see job_blocks.h. */
 #include "job_blocks.h"
-#include "attention.h"
 #include "exec.h"
 #include "target_encoder.h"
 #include <string.h>
@@ -29,23 +28,17 @@ typedef struct watching {
     const asc_block_eyes *eyes;
 } watching;
 
+static asc_tensor *see_probs(void *self, int64_t layer, asc_tensor *p) {
+    const watching *w = self;
+    return w->eyes->inner(w->eyes->self, layer, true, p);
+}
+
 /* A decoder's attention as its own, taken apart where its probabilities are wanted. */
 static asc_tensor *attend(void *self, int64_t layer, asc_tensor *q, asc_tensor *k, asc_tensor *v) {
     const watching *w = self;
-    asc_ctx *ctx = w->j->ctx;
-    const asc_decoder_config *c = &w->j->m->decoder.cfg;
-    const asc_attrs attrs = {.i = {!c->not_causal, c->plan[layer].window}, .f = {c->attn_scale, c->attn_cap}};
-    asc_attn_parts s;
-    asc_tensor *o;
-    if (asc_tensor_poisoned(q) || asc_tensor_poisoned(k) || asc_tensor_poisoned(v)) return q;
-    if (w->eyes->probs) {
-        asc_attn_record(ctx, &attrs, q, k, v, &s);
-        s.p = w->eyes->inner(w->eyes->self, layer, true, s.p);
-        o = asc_attn_unfold_q(ctx, &s, asc_matmul(ctx, s.p, s.v, false, false));
-    } else {
-        o = asc_sdpa(ctx, q, k, v, c->attn_scale, !c->not_causal, c->plan[layer].window, c->attn_cap);
-    }
-    return w->eyes->inner(w->eyes->self, layer, false, o);
+    const asc_attend_eyes eyes = {.probs = see_probs, .self = self};
+    asc_tensor *o = asc_decoder_attend(&w->j->m->decoder, layer, q, k, v, w->eyes->probs ? &eyes : NULL);
+    return asc_tensor_poisoned(o) ? o : w->eyes->inner(w->eyes->self, layer, false, o);
 }
 
 asc_tensor *asc_job_block(asc_job *j, const asc_answer *s, int64_t l, const asc_block_eyes *eyes,

@@ -77,14 +77,13 @@ void asc_packed_deinit(asc_packed *x) {
 
 static asc_tensor *attend(void *self, int64_t layer, asc_tensor *q, asc_tensor *k, asc_tensor *v) {
     asc_packed *x = self;
-    const asc_decoder_config *c = &x->j->m->decoder.cfg;
     asc_tensor *in[] = {q, k, v, x->parent, x->key_positions, NULL, NULL};
     if (x->past > 0) {
         in[5] = x->store[layer].k;
         in[6] = x->store[layer].v;
     }
     x->kv[layer] = (asc_kv){.k = k, .v = v};
-    return asc_sdpa_tree(x->j->ctx, in, c->attn_scale, c->plan[layer].window, c->attn_cap);
+    return asc_decoder_attend_tree(&x->j->m->decoder, layer, in);
 }
 
 static asc_decoder_run run_of(asc_packed *x) {

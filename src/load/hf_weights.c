@@ -177,12 +177,16 @@ asc_status asc_hf_seal(asc_hf_folder *f) {
 asc_status asc_hf_weight_of(const asc_hf_folder *f, const asc_hf_tensor *t, asc_view name, asc_weight *out) {
     asc_view cut = asc_view_cut(t->name, 200);
     *out = (asc_weight){.name = name, .rank = t->shape.rank};
-    if (t->shape.rank < 1 || t->shape.rank > 4) {
+    if (t->shape.rank > 4) {
         ASC_FAIL(f->ctx, ASC_UNIMPLEMENTED, "'%s': tensor '" ASC_VIEW_FMT "' has %d dimensions", f->path,
                  ASC_VIEW_ARG(cut), t->shape.rank);
-        return asc_hint(f->ctx, "weights have one to four");
+        return asc_hint(f->ctx, "weights have at most four");
     }
     for (int i = 0; i < out->rank; i++) out->dims[i] = t->shape.dims[i];
+    if (out->rank == 0) { /* one number */
+        out->rank = 1;
+        out->dims[0] = 1;
+    }
     return ASC_OK;
 }
 

@@ -47,6 +47,15 @@ static qkv cut_fused(asc_decoder *d, asc_tensor *y, int64_t rows) {
     asc_ctx *ctx = d->ctx;
     const asc_decoder_config *c = &d->cfg;
     qkv s;
+    if (c->fused_qkv_shards > 0 && y->poison == ASC_OK) { /* [B,T,n,3,D/n] */
+        const int64_t n = c->fused_qkv_shards, b = y->shape.dims[0], t = y->shape.dims[1];
+        const asc_shape each = ASC_SHAPE(b, t, c->n_heads, c->head_dim);
+        y = asc_reshape(ctx, y, ASC_SHAPE(b, t, n, 3, c->n_heads * c->head_dim / n));
+        s.q = last_tokens(ctx, asc_reshape(ctx, asc_slice(ctx, y, 3, 0, 1), each), rows);
+        s.v = asc_reshape(ctx, asc_slice(ctx, y, 3, 1, 1), each);
+        s.k = asc_reshape(ctx, asc_slice(ctx, y, 3, 2, 1), each);
+        return s;
+    }
     if (c->fused_qkv_by_head) {
         const int64_t each = c->n_heads / c->n_kv, d_head = c->head_dim;
         y = asc_split_heads(ctx, y, (each + 2) * d_head);
@@ -65,13 +74,16 @@ static qkv cut_fused(asc_decoder *d, asc_tensor *y, int64_t rows) {
     return s;
 }
 
+/* y [B,T,H,D], each head normalised by itself, without weights. */
+static asc_tensor *norm_bare(asc_decoder *d, asc_tensor *y) {
+    const asc_shape row = ASC_SHAPE(d->cfg.head_dim);
+    const asc_norm plain = {.w = asc_full(d->ctx, row, 1.0), .b = asc_full(d->ctx, row, 0.0)};
+    return norm(d, y, &plain);
+}
+
 /* y [B,T,H,D], each head normalised by itself, times weights [H,D]. */
 static asc_tensor *norm_each(asc_decoder *d, asc_tensor *y, const asc_norm *n) {
-    asc_ctx *ctx = d->ctx;
-    if (n->w == NULL) return y;
-    const asc_shape row = ASC_SHAPE(d->cfg.head_dim);
-    const asc_norm plain = {.w = asc_full(ctx, row, 1.0), .b = asc_full(ctx, row, 0.0)};
-    return asc_mul(ctx, norm(d, y, &plain), n->w);
+    return n->w != NULL ? asc_mul(d->ctx, norm_bare(d, y), n->w) : y;
 }
 
 static asc_tensor *heads(asc_decoder *d, asc_tensor *h, const asc_proj *p, const asc_norm *n) {
@@ -117,6 +129,17 @@ static asc_tensor *turn(asc_decoder *d, asc_tensor *x, asc_tensor *pos, int rope
     return asc_rope(d->ctx, x, pos, f, d->cfg.rope_interleaved, false, d->mscale[rope]);
 }
 
+/* Queries q [B,R,H,D] at positions pos [R] grow with them. */
+static asc_tensor *grown(asc_decoder *d, asc_tensor *q, asc_tensor *pos) {
+    asc_ctx *ctx = d->ctx;
+    if (pos->poison != ASC_OK) return pos;
+    /* half a position more keeps the quotient off the whole numbers */
+    asc_tensor *at = asc_shift(ctx, asc_cast(ctx, pos, ASC_DTYPE_F32), 1.5);
+    asc_tensor *steps = asc_floor(ctx, asc_scale(ctx, at, 1.0 / d->cfg.q_floor));
+    asc_tensor *by = asc_shift(ctx, asc_scale(ctx, asc_log1p(ctx, steps), d->cfg.q_grow), 1.0);
+    return asc_mul(ctx, q, asc_reshape(ctx, by, ASC_SHAPE(pos->shape.dims[0], 1, 1)));
+}
+
 static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t l, asc_tensor *h,
                              const place *at) {
     asc_ctx *ctx = d->ctx;
@@ -130,6 +153,11 @@ static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t
         s.k = norm(d, s.k, &w->k_norm);
         s.q = norm(d, s.q, &w->q_norm);
     }
+    if (c->qk_norm == ASC_QK_NORM_TURNED && rope != ASC_ROPE_OFF) {
+        s.k = norm_bare(d, s.k);
+        s.q = norm_bare(d, s.q);
+    }
+    if (c->q_grow > 0.0 && rope == ASC_ROPE_OFF) s.q = grown(d, s.q, at->last);
     if (c->scale_by_depth) s.q = asc_scale(ctx, s.q, 1.0 / (double)(l + 1));
     asc_tensor *o;
     if (run->attend != NULL) {
@@ -141,7 +169,7 @@ static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t
             s.v = asc_concat(ctx, vs, 2, 1);
         }
         if (run->out_kv != NULL) run->out_kv[l] = (asc_kv){.k = s.k, .v = s.v};
-        o = asc_sdpa(ctx, s.q, s.k, s.v, c->attn_scale, !c->not_causal, c->plan[l].window, c->attn_cap);
+        o = asc_decoder_attend(d, l, s.q, s.k, s.v, NULL);
     }
     asc_shape flat = s.q->shape;
     if (flat.rank == 4) {
@@ -170,11 +198,19 @@ static asc_tensor *mlp(asc_decoder *d, const asc_decoder_run *run, int64_t l, as
     asc_tensor *u;
     if (w->router != NULL) {
         const asc_mixture m = {.router = w->router,
+                               .router_bias = w->router_bias,
                                .gate = w->gate_exps,
                                .up = w->up_exps,
+                               .gate_up = w->gate_up_exps,
                                .down = w->down_exps,
+                               .paired = c->paired_experts,
                                .used = c->n_experts_used,
                                .normalised = c->norm_top_k,
+                               .sigmoid = c->sigmoid_shares,
+                               .scale_input = c->scale_expert_input,
+                               .share_scale = c->share_scale,
+                               .limit = c->swiglu_limit,
+                               .alpha = c->swiglu_alpha,
                                .act = c->act};
         asc_tensor *mixed = asc_mix(ctx, h, &m);
         if (w->up.w != NULL) mixed = asc_add(ctx, mixed, shared(d, w, h));
@@ -184,7 +220,8 @@ static asc_tensor *mlp(asc_decoder *d, const asc_decoder_run *run, int64_t l, as
         asc_tensor *g = asc_project(ctx, h, &w->gate);
         u = asc_gated(ctx, g, asc_project(ctx, h, &w->up), c->act);
     } else {
-        u = asc_activate(ctx, asc_project(ctx, h, &w->up), c->act);
+        u = asc_project(ctx, h, &w->up);
+        u = c->xielu ? asc_activate_xielu(ctx, u, &w->xielu) : asc_activate(ctx, u, c->act);
     }
     asc_tensor *y = asc_project(ctx, at_site(d, run, ASC_SITE_MLP_ACT, l, u, at->last), &w->down);
     return c->block == ASC_BLOCK_POST ? y : norm(d, y, &w->ffn_post_norm);
@@ -216,6 +253,7 @@ asc_tensor *asc_decoder_entry(asc_decoder *d, const asc_decoder_run *run) {
     if (run->x->poison != ASC_OK) return run->x;
     asc_tensor *pos = run->positions != NULL ? run->positions : positions(d, run->pos, run->x->shape.dims[1]);
     asc_tensor *x = scaled(d, at_site(d, run, ASC_SITE_EMBED, -1, run->x, pos), d->cfg.embed_scale);
+    x = norm(d, x, &d->embed_norm);
     if (d->pos_embed == NULL) return x;
     return asc_add(d->ctx, x, asc_gather(d->ctx, d->pos_embed, pos));
 }

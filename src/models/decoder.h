@@ -11,9 +11,11 @@
 typedef enum asc_norm_kind { ASC_NORM_RMS, ASC_NORM_LAYER } asc_norm_kind;
 typedef enum asc_qk_norm {
     ASC_QK_NORM_NONE,
-    ASC_QK_NORM_HEAD, /* over each head's columns: weight [head_dim] (Qwen3, Gemma 3) */
-    ASC_QK_NORM_WIDE, /* over all heads together, before they are split: weight [H*head_dim] (OLMo 2) */
-    ASC_QK_NORM_EACH  /* over each head's columns, with weights for each head: [H,head_dim] (Cohere) */
+    ASC_QK_NORM_HEAD,   /* over each head's columns: weight [head_dim] (Qwen3, Gemma 3) */
+    ASC_QK_NORM_WIDE,   /* over all heads together, before they are split: weight [H*head_dim] (OLMo 2) */
+    ASC_QK_NORM_TURNED, /* the same behind the rotary embedding, without weights, where there is one (Llama 4)
+                         */
+    ASC_QK_NORM_EACH    /* over each head's columns, with weights for each head: [H,head_dim] (Cohere) */
 } asc_qk_norm;
 /* How attention and MLP add to the stream x. */
 typedef enum asc_block_kind {
@@ -29,9 +31,11 @@ enum { ASC_ROPE_OFF = -1, ASC_N_ROPES = 2 }; /* ropes: 0 = the model's, 1 = of i
 
 /* What differs from layer to layer. */
 typedef struct asc_layer_plan {
-    int64_t window; /* a token sees itself and window - 1 before it; 0 = all before it */
-    int rope;       /* which of the ropes; ASC_ROPE_OFF = none (NoPE layers of SmolLM3) */
-    bool moe;       /* a mixture of experts instead of the MLP */
+    int64_t window;  /* a token sees itself and window - 1 before it; 0 = all before it */
+    int64_t chunk;   /* ... and of those what stands in its own run of so many positions; 0 = all (Llama 4) */
+    int rope;        /* which of the ropes; ASC_ROPE_OFF = none (NoPE layers of SmolLM3) */
+    bool moe;        /* a mixture of experts instead of the MLP */
+    asc_xielu xielu; /* from a file's metadata; other files have it in tensors */
 } asc_layer_plan;
 
 /* Everything that the forward pass needs to know; filled from GGUF metadata (decoder_config.c) or
@@ -58,17 +62,29 @@ typedef struct asc_decoder_config {
     asc_rope_config rope[ASC_N_ROPES];
     int n_ropes;
     asc_mlp_act act;
-    bool gated;             /* down(act(gate x) * up x); otherwise down(act(up x)) */
-    bool fused_qkv_by_head; /* attn_qkv rows stand by key head: its q, k, v (GPT-NeoX, Falcon) */
+    bool gated;               /* down(act(gate x) * up x); otherwise down(act(up x)) */
+    int64_t fused_qkv_shards; /* attn_qkv rows stand in so many pieces, each of queries, values, keys */
+    bool fused_qkv_by_head;   /* attn_qkv rows stand by key head: its q, k, v (GPT-NeoX, Falcon) */
     double attn_scale, attn_cap, final_cap;
     bool scale_by_depth; /* layer l divides its attention scores by l + 1 as well (an option of GPT-2) */
-    double clip_qkv;     /* q, k and v are cut to -clip_qkv .. clip_qkv (an option of OLMoE); 0 = not */
+    /* ALiBi: scores plus alibi_scale times a head's slope times the key's position; the least slope is
+     * 2^-alibi. 0 = none. */
+    double alibi, alibi_scale;
+    bool alibi_rounded; /* slopes, positions and their products are rounded to bf16 (Falcon) */
+    bool embed_norm;    /* behind the embeddings (BLOOM) */
+    /* Layers that do not turn multiply queries by 1 + q_grow log(1 + floor((position + 1) / q_floor)). */
+    double q_floor, q_grow;
+    bool sinks;      /* each head has a score without a value in its softmax (gpt-oss) */
+    double clip_qkv; /* q, k and v are cut to -clip_qkv .. clip_qkv (an option of OLMoE); 0 = not */
     double embed_scale, residual_scale, logit_scale; /* factors; 0 = 1. Logits are multiplied */
     int64_t n_experts, n_experts_used, d_expert;
     int64_t d_shared; /* width of an expert that every token takes; 0 = none */
     bool shared_gate; /* it has a gate */
     bool norm_top_k;  /* the chosen experts' weights are made to add up to 1 */
-    bool not_causal;  /* every token sees every other; no prefix can be shared */
+    bool paired_experts, sigmoid_shares, scale_expert_input; /* asc_mixture's */
+    double share_scale, swiglu_limit, swiglu_alpha;          /* asc_mixture's */
+    bool xielu;      /* the MLP's activation, with numbers of each layer, instead of act (Apertus) */
+    bool not_causal; /* every token sees every other; no prefix can be shared */
 } asc_decoder_config;
 void asc_decoder_config_deinit(asc_ctx *ctx, asc_decoder_config *c);
 
@@ -79,9 +95,12 @@ typedef struct asc_norm {
 typedef struct asc_layer {
     const char *attn_label, *mlp_label; /* "blocks.3.attn"; interned */
     asc_norm attn_norm, q_norm, k_norm, attn_post_norm, ffn_norm, ffn_post_norm;
+    asc_tensor *sinks;        /* [H] or NULL */
     asc_proj q, k, v, qkv, o; /* either q, k, v or qkv */
     asc_proj gate, up, down;
-    asc_tensor *router, *gate_exps, *up_exps, *down_exps; /* [E,D], [E,F,D], [E,F,D], [E,D,F] */
+    asc_tensor *router, *router_bias;                        /* [E,D]; [E] or NULL */
+    asc_experts gate_exps, up_exps, gate_up_exps, down_exps; /* asc_mixture's */
+    asc_xielu xielu;                                         /* if the config says so */
     asc_tensor
         *shared_gate; /* [1,D]: the sigmoid of its product is the share of gate, up and down; or NULL */
 } asc_layer;
@@ -93,6 +112,8 @@ typedef struct asc_decoder {
     asc_norm out_norm;
     asc_proj head;                                                  /* its w is embed when tied */
     asc_tensor *inv_freq[ASC_N_ROPES], *inv_freq_long[ASC_N_ROPES]; /* long: NULL unless longrope */
+    asc_tensor *slopes;  /* ALiBi: [H,1,1], or if rounded a table [context,H]; NULL = none */
+    asc_norm embed_norm; /* behind the embeddings (BLOOM) */
     double mscale[ASC_N_ROPES];
     asc_layer *layers; /* n_layers */
     bool has_bias;
@@ -153,6 +174,18 @@ typedef struct asc_kv {
 /* Attention of layer l: q [B,R,H,D] (the last R tokens), k and v [B,T,G,D] of this run's tokens, turned by
  * their positions; returns [B,R,H,D]. A run with its own says which tokens see which. */
 typedef asc_tensor *(*asc_attend_fn)(void *self, int64_t layer, asc_tensor *q, asc_tensor *k, asc_tensor *v);
+
+/* Gets the probabilities of a layer's attention [B,G,H/G*T,S] and returns them or others. */
+typedef struct asc_attend_eyes {
+    asc_tensor *(*probs)(void *self, int64_t layer, asc_tensor *p);
+    void *self;
+} asc_attend_eyes;
+/* decoder_attend.c: attention of layer l of tokens that stand in a row, of which the first S - T keys are of
+ * earlier runs: q [B,T,H,D], k and v [B,S,G,D] -> [B,T,H,D]; eyes may be NULL. */
+asc_tensor *asc_decoder_attend(asc_decoder *d, int64_t l, asc_tensor *q, asc_tensor *k, asc_tensor *v,
+                               const asc_attend_eyes *eyes);
+/* The same of tokens that are a tree; in: what asc_sdpa_tree takes. */
+asc_tensor *asc_decoder_attend_tree(asc_decoder *d, int64_t l, asc_tensor *const *in);
 
 typedef struct asc_decoder_run {
     asc_tensor *x; /* embeddings [B,T,D] as looked up, before the model's own factor */

@@ -34,5 +34,7 @@ void asc_bind_lora(asc_binder *b, const char *name, int64_t out, int64_t in, int
 void asc_bind_experts(asc_binder *b, asc_layer *l);
 /* Frequencies of every rope of the config. */
 void asc_bind_ropes(asc_binder *b);
+/* What ALiBi adds to scores. */
+void asc_bind_slopes(asc_binder *b);
 
 #endif

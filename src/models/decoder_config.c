@@ -59,7 +59,7 @@ static asc_status factor(meta *m, const char *suffix, double *out) {
 
 /* How the frequencies of rope 0 are stretched. A factor without a type is linear, as in llama.cpp
  * (load_hparams, LLM_KV_ROPE_SCALING_TYPE). */
-static asc_status rope_scaling(meta *m, asc_decoder_config *c, asc_rope_config *r) {
+static asc_status rope_scaling(meta *m, const asc_family *f, asc_decoder_config *c, asc_rope_config *r) {
     asc_view type;
     double legacy, stretch;
     int64_t original;
@@ -84,6 +84,7 @@ static asc_status rope_scaling(meta *m, asc_decoder_config *c, asc_rope_config *
     ASC_TRY(number(m, "rope.scaling.yarn_beta_slow", 1.0, 1e-6, 1e6, &r->beta_slow));
     ASC_TRY(number(m, "rope.scaling.attn_factor", 1.0, 1e-6, 1e6, &stretch));
     r->attn_factor = stretch;
+    r->unrounded = f->exact_yarn;
     if (r->scaling != ASC_ROPE_YARN) r->long_mscale = stretch; /* longrope: the same at any length */
 done:
     return st;
@@ -98,7 +99,7 @@ static asc_status rope_config(meta *m, const asc_family *f, asc_decoder_config *
         return ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %s.rope.dimension_count is %lld, not even",
                         asc_gguf_name(m->g), m->arch, (long long)r->n_rot);
     ASC_TRY(number(m, "rope.freq_base", 10000.0, 1.000001, 1e12, &r->base));
-    ASC_TRY(rope_scaling(m, c, r));
+    ASC_TRY(rope_scaling(m, f, c, r));
     if (f->local_rope) {
         double base = f->local_rope_base > 0.0 ? f->local_rope_base : r->base;
         c->rope[1] = (asc_rope_config){
@@ -121,7 +122,7 @@ static asc_status refuse_unknown(meta *m, const asc_family *f) {
         {"attention.clamp_kqv", 0, 0, f->clip_qkv},
         {"expert_shared_count", 0, 0, f->shared_expert},
         {"expert_shared_feed_forward_length", 0, 0, f->shared_expert},
-        {"attention.max_alibi_bias", 0, 0, false},
+        {"attention.max_alibi_bias", 0, 0, f->alibi_key},
         {"attention.output_scale", 0, 0, false},
         {"attention.temperature_scale", 0, 0, false},
         {"attention.temperature_length", 0, 0, false},
@@ -241,6 +242,72 @@ done:
     return st;
 }
 
+/* ALiBi's least slope. */
+static asc_status slopes(meta *m, const asc_family *f, asc_decoder_config *c) {
+    asc_status st = ASC_OK;
+    c->alibi = f->alibi;
+    c->alibi_scale = 1.0;
+    if (f->alibi_key) ASC_TRY(number(m, "attention.max_alibi_bias", (double)NAN, 1e-3, 1e3, &c->alibi));
+    if (c->alibi > 0.0) c->positions = ASC_POSITIONS_NONE;
+done:
+    return st;
+}
+
+/* What llama.cpp knows of these files without a key (llama-model.cpp, LLM_ARCH_LLAMA4): every fourth layer
+ * does not turn and sees everything, the others see chunks; a window of 0 says that there is none of it. The
+ * size with 128 experts has no norm of queries and keys. */
+static asc_status llama4(meta *m, asc_decoder_config *c) {
+    asc_status st = ASC_OK;
+    uint64_t window;
+    int64_t step, none = 4, chunk = 8192;
+    ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "attention.sliding_window"), 1, &window));
+    ASC_TRY(count(m, "interleave_moe_layer_step", 1, 4096, &step));
+    const bool plain = window == 0;
+    c->qk_norm = c->n_experts == 128 ? ASC_QK_NORM_NONE : ASC_QK_NORM_TURNED;
+    c->sigmoid_shares = c->scale_expert_input = true;
+    c->d_shared = c->d_expert;
+    c->q_floor = (double)chunk;
+    c->q_grow = plain ? 0.0 : 0.1;
+    for (int64_t l = 0; l < c->n_layers; l++) {
+        asc_layer_plan *p = &c->plan[l];
+        const bool turns = plain || (l + 1) % none != 0;
+        p->window = 0;
+        p->rope = turns ? 0 : ASC_ROPE_OFF;
+        p->chunk = turns && !plain && chunk < c->context ? chunk : 0;
+        p->moe = c->n_experts > 0 && (l + 1) % step == 0;
+    }
+done:
+    return st;
+}
+
+/* Four lists with a number for each layer, or one for all. */
+static asc_status xielu(meta *m, asc_decoder_config *c) {
+    static const char *const names[] = {"alpha_p", "alpha_n", "beta", "eps"};
+    c->xielu = true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        asc_gguf_array v = {0};
+        double one = 0.0;
+        snprintf(m->key, sizeof m->key, "xielu.%s", names[i]);
+        const asc_gguf_kv *kv = asc_gguf_kv_find(m->g, m->key);
+        const bool single = kv != NULL && !kv->is_array;
+        asc_status st = single ? asc_gguf_get_f64(m->ctx, m->g, m->key, &one)
+                               : asc_gguf_get_array(m->ctx, m->g, m->key, ASC_GGUF_FLOATS, &v);
+        if (st != ASC_OK) return st;
+        if (!single && v.count != (size_t)c->n_layers)
+            return ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %s has %zu entries for %lld layers",
+                            asc_gguf_name(m->g), m->key, v.count, (long long)c->n_layers);
+        for (int64_t l = 0; l < c->n_layers; l++) {
+            asc_xielu *x = &c->plan[l].xielu;
+            double *const to[] = {&x->positive, &x->negative, &x->beta, &x->eps};
+            *to[i] = single ? one : asc_gguf_num_at(v, (size_t)l);
+            if (!isfinite(*to[i]))
+                return ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %s[%lld] is not finite",
+                                asc_gguf_name(m->g), m->key, (long long)l);
+        }
+    }
+    return ASC_OK;
+}
+
 /* What the table says alone. */
 static asc_decoder_config of_family(const asc_family *f) {
     return (asc_decoder_config){.architecture = f->name,
@@ -254,6 +321,10 @@ static asc_decoder_config of_family(const asc_family *f) {
                                 .norms_swapped = f->norms_swapped,
                                 .ffn_norm = f->ffn_norm,
                                 .shared_gate = f->shared_gate,
+                                .embed_norm = f->embed_norm,
+                                .sinks = f->sinks,
+                                .swiglu_limit = f->swiglu_limit,
+                                .swiglu_alpha = f->swiglu_alpha,
                                 .positions =
                                     f->learned_positions ? ASC_POSITIONS_LEARNED : ASC_POSITIONS_ROTARY,
                                 .rope_interleaved = f->interleaved,
@@ -297,9 +368,12 @@ asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_co
     ASC_TRY(factor(&m, "logit_scale", &c.logit_scale));
     if (f->logits_divided && c.logit_scale > 0.0) c.logit_scale = 1.0 / c.logit_scale;
     if (f->embed_scale) c.embed_scale = sqrt((double)c.d_model);
-    if (!f->learned_positions) ASC_TRY(rope_config(&m, f, &c));
+    ASC_TRY(slopes(&m, f, &c));
+    if (c.positions == ASC_POSITIONS_ROTARY) ASC_TRY(rope_config(&m, f, &c));
     ASC_TRY(vocab_size(&m, &c));
     ASC_TRY(layer_plans(&m, f, &c));
+    if (f->llama4) ASC_TRY(llama4(&m, &c));
+    if (f->xielu) ASC_TRY(xielu(&m, &c));
     *out = c;
     return ASC_OK;
 done:

@@ -42,19 +42,33 @@ static asc_tensor *stack(asc_binder *b, const char *name, int64_t rows, int64_t 
     return b->st == ASC_OK ? asc_bind_stored(b, type, ASC_SHAPE(n, rows, cols), all) : NULL;
 }
 
-static asc_tensor *bind_stack(asc_binder *b, const char *name, int64_t rows, int64_t cols) {
+/* E matrices [rows,cols], or stored turned; their biases where there are any. */
+static asc_experts bind_stack(asc_binder *b, const char *name, bool required, int64_t rows, int64_t cols) {
     char full[64];
+    const int64_t n = b->d->cfg.n_experts;
     snprintf(full, sizeof full, "%s_exps.weight", name);
-    const asc_shape shape = ASC_SHAPE(b->d->cfg.n_experts, rows, cols);
     const asc_weight *t = asc_bind_find(b, full, false);
-    if (t == NULL) return stack(b, name, rows, cols);
-    return asc_bind_fits(b, t, shape) ? asc_bind_stored(b, t->dtype, shape, t->data) : NULL;
+    asc_experts out = {.transposed = t != NULL && t->transposed};
+    if (t == NULL && !required) return out;
+    const asc_shape shape = out.transposed ? ASC_SHAPE(n, cols, rows) : ASC_SHAPE(n, rows, cols);
+    if (t == NULL) out.w = stack(b, name, rows, cols);
+    if (t != NULL && asc_bind_fits(b, t, shape)) out.w = asc_bind_stored(b, t->dtype, shape, t->data);
+    snprintf(full, sizeof full, "%s_exps.bias", name);
+    t = asc_bind_find(b, full, false);
+    if (t != NULL && asc_bind_fits(b, t, ASC_SHAPE(n, rows)))
+        out.b = asc_bind_stored(b, t->dtype, ASC_SHAPE(n, rows), t->data);
+    if (out.b != NULL) b->d->has_bias = true;
+    return out;
 }
 
 void asc_bind_experts(asc_binder *b, asc_layer *l) {
     const asc_decoder_config *c = &b->d->cfg;
     l->router = asc_bind_matrix(b, "ffn_gate_inp.weight", true, c->n_experts, c->d_model);
-    l->gate_exps = bind_stack(b, "ffn_gate", c->d_expert, c->d_model);
-    l->up_exps = bind_stack(b, "ffn_up", c->d_expert, c->d_model);
-    l->down_exps = bind_stack(b, "ffn_down", c->d_model, c->d_expert);
+    l->router_bias = asc_bind_vector(b, "ffn_gate_inp.bias", false, c->n_experts, 0.0);
+    l->gate_up_exps = bind_stack(b, "ffn_gate_up", false, 2 * c->d_expert, c->d_model);
+    if (l->gate_up_exps.w == NULL) {
+        l->gate_exps = bind_stack(b, "ffn_gate", true, c->d_expert, c->d_model);
+        l->up_exps = bind_stack(b, "ffn_up", true, c->d_expert, c->d_model);
+    }
+    l->down_exps = bind_stack(b, "ffn_down", true, c->d_model, c->d_expert);
 }

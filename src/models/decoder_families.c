@@ -124,6 +124,41 @@ static const asc_family families[] = {
      .plain_mlp = true,
      .parallel = true,
      .act = ASC_MLP_GELU_TANH},
+    {.name = "gpt-oss",
+     .model_type = "gpt_oss",
+     .ffn_norm = "post_attention_norm",
+     .experts = true,
+     .local_of = 2,
+     .sinks = true,
+     .exact_yarn = true,
+     .swiglu_limit = 7.0,
+     .swiglu_alpha = 1.702,
+     .act = ASC_MLP_SILU},
+    {.name = "llama4",
+     .model_type = "llama4_text",
+     .interleaved = true,
+     .raw_shares = true,
+     .llama4 = true,
+     .act = ASC_MLP_SILU},
+    {.name = "apertus", .qk_norm = ASC_QK_NORM_HEAD, .plain_mlp = true, .xielu = true, .act = ASC_MLP_SILU},
+    {.name = "bloom",
+     .layer_norm = true,
+     .plain_mlp = true,
+     .embed_norm = true,
+     .alibi = 8.0,
+     .act = ASC_MLP_GELU_TANH},
+    {.name = "mpt",
+     .layer_norm = true,
+     .plain_mlp = true,
+     .clip_qkv = true,
+     .alibi_key = true,
+     .act = ASC_MLP_GELU},
+    {.name = "dbrx",
+     .layer_norm = true,
+     .clip_qkv = true,
+     .experts = true,
+     .ffn_norm = "attn_output_norm",
+     .act = ASC_MLP_SILU},
     {.name = "stablelm", .layer_norm = true, .qk_norm = ASC_QK_NORM_EACH, .act = ASC_MLP_SILU},
 };
 
@@ -143,5 +178,6 @@ const char *asc_family_names(void) {
     return "llama, qwen2, qwen3, qwen3moe, gemma, gemma2, gemma3, phi3, gpt2, gptneox, olmo2, granite, "
            "starcoder2, command-r, cohere2, smollm3, qwen2moe, olmoe, granitemoe, arcee, nemotron, ernie4_5, "
            "seed_oss, "
-           "chatglm, glm4, exaone4, hunyuan-dense, olmo, starcoder, falcon, phi2, stablelm";
+           "chatglm, glm4, exaone4, hunyuan-dense, olmo, starcoder, falcon, phi2, gpt-oss, llama4, apertus, "
+           "bloom, mpt, dbrx, stablelm";
 }

@@ -31,6 +31,14 @@ typedef struct asc_family {
     bool norms_swapped; /* where there is attn_norm_2, that is attention's norm and attn_norm the MLP's
                            (Falcon) */
     const char *ffn_norm;   /* NULL = "ffn_norm" */
+    bool embed_norm, sinks; /* asc_decoder_config's */
+    double alibi;           /* asc_decoder_config.alibi; 0 = none */
+    bool alibi_key;         /* attention.max_alibi_bias says it, and must be there */
+    bool exact_yarn;        /* the ramp's ends are not rounded to columns, as in the model's own program */
+    bool xielu;             /* xielu.* has the activation's numbers, one a layer each */
+    /* asc_decoder_config's swiglu_limit and swiglu_alpha */
+    double swiglu_limit, swiglu_alpha;
+    bool llama4; /* chunks, NoPE layers, queries that grow, sigmoid shares of what experts read, as Llama 4 */
     int local_of;           /* with a window: every n-th layer sees all, the others the window; 0 = all the
                                window */
     int nope_of;            /* every n-th layer has no rotary embedding; 0 = none */

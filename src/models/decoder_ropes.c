@@ -1,9 +1,10 @@
-/* decoder_ropes.c - frequencies of the rotary embeddings: from the config, and from the tensors that GGUF
- * files keep divisors in: rope_freqs (llama3 scaling), rope_factors_short and rope_factors_long (longrope).
- */
+/* decoder_ropes.c - what tells positions apart. Frequencies of the rotary embeddings: from the config, and
+ * from the tensors that GGUF files keep divisors in: rope_freqs (llama3 scaling), rope_factors_short and
+ * rope_factors_long (longrope). Slopes of ALiBi. */
 #include "decoder_bind.h"
 #include "exec.h"
 #include <math.h>
+#include <string.h>
 
 /* Divisors of rope 0 by name; they must be above 0. NULL when absent, or after an error; out: room for
  * n_rot/2. */
@@ -64,6 +65,54 @@ static void bind_rope(asc_binder *b, int r) {
 
 void asc_bind_ropes(asc_binder *b) {
     for (int r = 0; r < b->d->cfg.n_ropes; r++) bind_rope(b, r);
+}
+
+/* To the nearest bf16, ties to even. */
+static double to_bf16(double x) {
+    float f = (float)x;
+    uint32_t u;
+    memcpy(&u, &f, sizeof u);
+    u = (u + 0x7fff + (u >> 16 & 1)) & 0xffff0000u;
+    memcpy(&f, &u, sizeof f);
+    return (double)f;
+}
+
+/* [context,H]: the rounded product of rounded slope and position, as Falcon's own program has it. */
+static asc_tensor *rounded_table(asc_binder *b, const double *slope) {
+    const asc_decoder_config *c = &b->d->cfg;
+    size_t n;
+    double *v = asc_mul_size((size_t)c->context, (size_t)c->n_heads, &n)
+                    ? asc_calloc(b->ctx, ASC_MEM_GENERAL, n, sizeof *v)
+                    : NULL;
+    if (v == NULL) {
+        b->st = ASC_RESOURCE_EXHAUSTED;
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const double at = to_bf16((double)(i / (size_t)c->n_heads));
+        v[i] = c->alibi_scale * to_bf16(to_bf16(slope[i % (size_t)c->n_heads]) * at);
+    }
+    asc_tensor *t = asc_bind_own(b, asc_from_f64(b->ctx, ASC_SHAPE(c->context, c->n_heads), v));
+    asc_free(b->ctx, v);
+    return t;
+}
+
+void asc_bind_slopes(asc_binder *b) {
+    const asc_decoder_config *c = &b->d->cfg;
+    if (b->st != ASC_OK) return;
+    double *slope = asc_calloc(b->ctx, ASC_MEM_GENERAL, (size_t)c->n_heads, sizeof *slope);
+    if (slope == NULL) {
+        b->st = ASC_RESOURCE_EXHAUSTED;
+        return;
+    }
+    asc_alibi_slopes(c->n_heads, c->alibi, slope);
+    if (c->alibi_rounded) {
+        b->d->slopes = rounded_table(b, slope);
+    } else {
+        for (int64_t i = 0; i < c->n_heads; i++) slope[i] *= c->alibi_scale;
+        b->d->slopes = asc_bind_own(b, asc_from_f64(b->ctx, ASC_SHAPE(c->n_heads, 1, 1), slope));
+    }
+    asc_free(b->ctx, slope);
 }
 
 bool asc_decoder_same_lengths(const asc_decoder *d, int64_t a, int64_t b) {

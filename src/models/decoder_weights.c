@@ -202,19 +202,40 @@ static asc_proj bind_proj(asc_binder *b, const char *name, bool required, int64_
     return p;
 }
 
-/* gate and up of one file tensor [2F,D], the gate's rows first (Phi-3). */
-static void cut_gate(asc_binder *b, asc_layer *l) {
-    const asc_decoder_config *c = &b->d->cfg;
-    const asc_weight *t = asc_bind_find(b, "ffn_up.weight", true);
+/* gate and up of one file tensor [2n,D], the gate's rows first (Phi-3). */
+static void cut_gate(asc_binder *b, asc_layer *l, const char *stem, int64_t n) {
+    const int64_t d = b->d->cfg.d_model;
+    char name[64];
+    snprintf(name, sizeof name, "%s.weight", stem);
+    const asc_weight *t = asc_bind_find(b, name, true);
     if (t == NULL) return;
-    l->gate.w = rows_of(b, t, 2 * c->d_ff, c->d_model, 0, c->d_ff);
-    if (b->st == ASC_OK) l->up.w = rows_of(b, t, 2 * c->d_ff, c->d_model, c->d_ff, c->d_ff);
-    asc_bind_lora(b, "ffn_up.weight", 2 * c->d_ff, c->d_model, 0, c->d_ff, &l->gate);
-    asc_bind_lora(b, "ffn_up.weight", 2 * c->d_ff, c->d_model, c->d_ff, c->d_ff, &l->up);
-    t = asc_bind_find(b, "ffn_up.bias", false);
-    l->gate.b = vector_part(b, t, 2 * c->d_ff, 0, c->d_ff, 0.0);
-    l->up.b = vector_part(b, t, 2 * c->d_ff, c->d_ff, c->d_ff, 0.0);
+    l->gate.w = rows_of(b, t, 2 * n, d, 0, n);
+    if (b->st == ASC_OK) l->up.w = rows_of(b, t, 2 * n, d, n, n);
+    asc_bind_lora(b, name, 2 * n, d, 0, n, &l->gate);
+    asc_bind_lora(b, name, 2 * n, d, n, n, &l->up);
+    snprintf(name, sizeof name, "%s.bias", stem);
+    t = asc_bind_find(b, name, false);
+    l->gate.b = vector_part(b, t, 2 * n, 0, n, 0.0);
+    l->up.b = vector_part(b, t, 2 * n, n, n, 0.0);
     if (l->up.b != NULL) b->d->has_bias = true;
+}
+
+/* One number of a file that has them in tensors. */
+static double number_of(asc_binder *b, const char *name) {
+    float v = 0.0f;
+    const asc_weight *t = asc_bind_find(b, name, true);
+    if (t != NULL && asc_bind_fits(b, t, ASC_SHAPE(1))) asc_dtype_expand(t->dtype)(t->data, &v, 1);
+    return (double)v;
+}
+
+static void bind_xielu(asc_binder *b, asc_layer *l) {
+    l->xielu = b->d->cfg.plan[b->layer].xielu;
+    if (b->g->gguf == NULL)
+        l->xielu = (asc_xielu){number_of(b, "xielu.alpha_p"), number_of(b, "xielu.alpha_n"),
+                               number_of(b, "xielu.beta"), number_of(b, "xielu.eps")};
+    /* files hold what softplus makes positive: log(1 + e^x), which is x where e^x is large */
+    l->xielu.positive = fmax(l->xielu.positive, 0.0) + log1p(exp(-fabs(l->xielu.positive)));
+    l->xielu.negative = fmax(l->xielu.negative, 0.0) + log1p(exp(-fabs(l->xielu.negative))) + l->xielu.beta;
 }
 
 /* [1,D], which GGUF files hold as [D]. */
@@ -236,26 +257,31 @@ static void bind_mlp(asc_binder *b, asc_layer *l) {
     if (c->plan[b->layer].moe) {
         asc_bind_experts(b, l);
         if (c->d_shared == 0) return;
-        l->gate = bind_proj(b, "ffn_gate_shexp", true, c->d_shared, d);
-        l->up = bind_proj(b, "ffn_up_shexp", true, c->d_shared, d);
+        l->gate = bind_proj(b, "ffn_gate_shexp", false, c->d_shared, d);
+        if (l->gate.w != NULL) {
+            l->up = bind_proj(b, "ffn_up_shexp", true, c->d_shared, d);
+        } else {
+            cut_gate(b, l, "ffn_up_shexp", c->d_shared);
+        }
         l->down = bind_proj(b, "ffn_down_shexp", true, d, c->d_shared);
         if (c->shared_gate) l->shared_gate = bind_share(b, d);
         return;
     }
     if (c->gated) l->gate = bind_proj(b, "ffn_gate", false, c->d_ff, d);
     if (c->gated && l->gate.w == NULL && b->st == ASC_OK) {
-        cut_gate(b, l);
+        cut_gate(b, l, "ffn_up", c->d_ff);
     } else {
         l->up = bind_proj(b, "ffn_up", true, c->d_ff, d);
     }
     l->down = bind_proj(b, "ffn_down", true, d, c->d_ff);
+    if (c->xielu) bind_xielu(b, l);
 }
 
 static void bind_layer(asc_binder *b, asc_layer *l) {
     const asc_decoder_config *c = &b->d->cfg;
     int64_t dq = c->n_heads * c->head_dim, dk = c->n_kv * c->head_dim, d = c->d_model;
     bool head = c->qk_norm == ASC_QK_NORM_HEAD, each = c->qk_norm == ASC_QK_NORM_EACH,
-         any = c->qk_norm != ASC_QK_NORM_NONE;
+         any = c->qk_norm != ASC_QK_NORM_NONE && c->qk_norm != ASC_QK_NORM_TURNED;
     const bool swapped = c->norms_swapped && has(b, "attn_norm_2.weight");
     const char *ffn_norm = swapped ? "attn_norm" : c->ffn_norm != NULL ? c->ffn_norm : "ffn_norm";
     l->attn_norm = bind_norm(b, swapped ? "attn_norm_2" : "attn_norm", c->pre_norms, d);
@@ -270,6 +296,7 @@ static void bind_layer(asc_binder *b, asc_layer *l) {
     l->k_norm = each ? bind_norm_each(b, "attn_k_norm", c->n_kv)
                      : bind_norm(b, "attn_k_norm", any, head ? c->head_dim : dk);
     l->o = bind_proj(b, "attn_output", true, d, dq);
+    if (c->sinks) l->sinks = asc_bind_vector(b, "attn_sinks.weight", true, c->n_heads, 0.0);
     /* a parallel block may have one norm for both halves (Cohere) */
     bool two = c->pre_norms && (c->block == ASC_BLOCK_SERIAL || swapped || has(b, "ffn_norm.weight"));
     l->ffn_norm = bind_norm(b, ffn_norm, two, d);
@@ -319,6 +346,7 @@ asc_status asc_decoder_load(asc_ctx *ctx, const asc_weights *g, asc_decoder_conf
         if (t != NULL) out->pos_embed = rows_of(&b, t, c->context + skip, c->d_model, skip, c->context);
         out->has_bias = true; /* what is added to every token does not shrink with the embedding */
     }
+    out->embed_norm = bind_norm(&b, "token_embd_norm", c->embed_norm, c->d_model);
     out->out_norm = bind_norm(&b, "output_norm", true, c->d_model);
     out->head = bind_proj(&b, "output", false, c->n_vocab, c->d_model);
     if (out->head.w == NULL) {
@@ -327,6 +355,7 @@ asc_status asc_decoder_load(asc_ctx *ctx, const asc_weights *g, asc_decoder_conf
         asc_bind_lora(&b, "output.weight", c->n_vocab, c->d_model, 0, c->n_vocab, &out->head);
     }
     if (c->positions == ASC_POSITIONS_ROTARY) asc_bind_ropes(&b);
+    if (c->alibi > 0.0) asc_bind_slopes(&b);
     for (int64_t l = 0; l < c->n_layers && b.st == ASC_OK; l++) {
         b.layer = l;
         bind_layer(&b, &out->layers[l]);

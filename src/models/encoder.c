@@ -198,9 +198,8 @@ static asc_tensor *attention(asc_encoder *e, const asc_encoder_run *run, int64_t
 static asc_tensor *mixture(asc_encoder *e, const asc_encoder_layer *w, asc_tensor *h) {
     const asc_encoder_config *c = &e->cfg;
     const asc_mixture m = {.router = w->router,
-                           .up = w->up_exps,
-                           .down = w->down_exps,
-                           .down_by_rows = c->down_by_rows,
+                           .up = {.w = w->up_exps},
+                           .down = {.w = w->down_exps, .transposed = c->down_by_rows},
                            .used = c->n_experts_used,
                            .normalised = c->norm_top_k,
                            .act = c->act};

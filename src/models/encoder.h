@@ -73,7 +73,7 @@ typedef struct asc_encoder_config {
     bool attn_bias, mlp_bias, norm_bias, head_bias; /* where biases must be, and only there */
     bool up_bias;                                   /* of up and gate; mlp_bias is of down */
     int64_t n_experts, n_experts_used;              /* of layers whose plan says moe */
-    bool norm_top_k, down_by_rows;                  /* asc_mixture's */
+    bool norm_top_k, down_by_rows;                  /* down: [E,F,D] */
     int64_t n_buckets, max_distance; /* relative positions added to attention's scores (MPNet); 0 = none */
     asc_deberta deberta;
     asc_layer_plan *plan; /* n_layers; window: tokens up to so far away on both sides are seen, 0 = all */

@@ -16,8 +16,18 @@ const char *asc_hf_key_name(const asc_hf_family *f, const char *key) {
     return key;
 }
 
+/* The family's own name of a number, or the common one, which stands for it in every configuration. */
 static asc_status count(asc_hf_reading *r, const char *key, int64_t fallback, int64_t most, int64_t *out) {
-    return asc_hf_count(&r->k, asc_hf_key_name(&r->f, key), fallback, most, out);
+    const char *own = asc_hf_key_name(&r->f, key);
+    const bool aliases = strcmp(own, key) != 0 && strcmp(key, "intermediate_size") != 0;
+    if (!aliases || asc_hf_key(&r->k, key) == NULL) return asc_hf_count(&r->k, own, fallback, most, out);
+    asc_status st = asc_hf_count(&r->k, key, fallback, most, out);
+    int64_t other = *out;
+    if (st == ASC_OK) st = asc_hf_count(&r->k, own, -1, most, &other);
+    if (st != ASC_OK || other == *out) return st;
+    ASC_FAIL(r->k.ctx, ASC_INVALID_ARGUMENT, "'%s': %s is %lld, but %s is %lld", r->k.file, own,
+             (long long)other, key, (long long)*out);
+    return asc_hint(r->k.ctx, "these are two names of one number; take out the one that is wrong");
 }
 
 static bool is_value(const asc_json *v, const char *want) {
@@ -103,6 +113,7 @@ static asc_status read_numbers(asc_hf_reading *r) {
     c->attn_scale = 1.0 / sqrt(scalar);
     bool scaled = true;
     if (f->scale_key != NULL) ASC_TRY(asc_hf_flag(&r->k, f->scale_key, true, &scaled));
+    if (f->attn_scale > 0.0) c->attn_scale = f->attn_scale;
     if (!scaled || f->unscaled) c->attn_scale = 1.0;
     if (f->depth_key != NULL) ASC_TRY(asc_hf_flag(&r->k, f->depth_key, false, &c->scale_by_depth));
     if (f->clip_key != NULL && asc_hf_key(&r->k, f->clip_key) != NULL)
@@ -142,11 +153,11 @@ static asc_status read_experts(asc_hf_reading *r) {
                                                                        : "num_experts";
     ASC_TRY(asc_hf_count(&r->k, key, f->n_experts, 65536, &c->n_experts));
     ASC_TRY(asc_hf_count(&r->k, "num_experts_per_tok", f->n_used, c->n_experts, &c->n_experts_used));
-    ASC_TRY(asc_hf_count(&r->k, f->expert_width_key, 0, 1 << 24, &c->d_expert));
+    ASC_TRY(asc_hf_count(&r->k, f->expert_width_key, f->expert_width, 1 << 24, &c->d_expert));
     c->shared_gate = f->shared_width_key != NULL;
     if (f->shared_width_key != NULL)
         ASC_TRY(asc_hf_count(&r->k, f->shared_width_key, f->shared_width, 1 << 24, &c->d_shared));
-    c->norm_top_k = true;
+    c->norm_top_k = !f->raw_shares;
     if (f->top_k_key != NULL) ASC_TRY(asc_hf_flag(&r->k, f->top_k_key, false, &c->norm_top_k));
 done:
     return st;
@@ -170,7 +181,14 @@ static asc_status read_all(asc_hf_reading *r) {
     c->gated = !f->plain_mlp;
     c->fused_qkv_by_head = f->by_head;
     c->rope_interleaved = f->interleaved;
-    c->positions = f->rope_layers == ASC_HF_ROPE_NEVER ? ASC_POSITIONS_LEARNED : ASC_POSITIONS_ROTARY;
+    c->fused_qkv_shards = f->qkv_shards;
+    c->embed_norm = f->embed_norm;
+    c->sinks = f->sinks;
+    c->alibi = f->alibi;
+    c->alibi_scale = 1.0;
+    c->positions = f->alibi > 0.0                        ? ASC_POSITIONS_NONE
+                   : f->rope_layers == ASC_HF_ROPE_NEVER ? ASC_POSITIONS_LEARNED
+                                                         : ASC_POSITIONS_ROTARY;
     ASC_TRY(refuse_unknown(r));
     ASC_TRY(read_sizes(r));
     if (f->more != NULL) ASC_TRY(f->more(r));
@@ -226,11 +244,18 @@ static asc_status check_class(const asc_hf_keys *k, const asc_hf_family *f) {
     return asc_hint(k->ctx, "supported for %s: %s", f->model_type, f->classes);
 }
 
-/* Models of pictures and text keep their language model's configuration inside. */
-static const asc_json *text_part(const asc_json *config) {
+/* Models of pictures and text keep their language model's configuration inside. Its model_type, if it has
+ * none, into *type. */
+static const asc_json *text_part(const asc_json *config, const char **type) {
+    static const char *const known[][2] = {
+        {"gemma3", "gemma3_text"}, {"llama4", "llama4_text"}, {"mistral3", "mistral"}};
     const asc_json *text = asc_json_get(config, "text_config");
-    bool known = asc_view_eqs(asc_json_str(asc_json_get(config, "model_type")), "gemma3");
-    return known && asc_json_typeof(text) == ASC_JSON_OBJECT ? text : NULL;
+    if (asc_json_typeof(text) != ASC_JSON_OBJECT) return NULL;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        *type = known[i][1];
+        if (asc_view_eqs(asc_json_str(asc_json_get(config, "model_type")), known[i][0])) return text;
+    }
+    return NULL;
 }
 
 asc_status asc_hf_configure(const asc_hf_folder *folder, asc_arena *arena, asc_hf_family *out_family,
@@ -239,7 +264,8 @@ asc_status asc_hf_configure(const asc_hf_folder *folder, asc_arena *arena, asc_h
     asc_status st = ASC_OK;
     asc_view type;
     char file[4200];
-    const asc_json *text = text_part(folder->config);
+    const char *text_type = NULL;
+    const asc_json *text = text_part(folder->config, &text_type);
     *out = (asc_decoder_config){0};
     snprintf(file, sizeof file, "%s/config.json", folder->path);
     asc_hf_keys top = {ctx, folder->config, file, ""};
@@ -247,7 +273,7 @@ asc_status asc_hf_configure(const asc_hf_folder *folder, asc_arena *arena, asc_h
         .k = {ctx, text != NULL ? text : folder->config, file, text != NULL ? "text_config." : ""},
         .arena = arena,
         .c = out};
-    ASC_TRY(asc_hf_word(&r.k, "model_type", text != NULL ? "gemma3_text" : NULL, &type));
+    ASC_TRY(asc_hf_word(&r.k, "model_type", text != NULL ? text_type : NULL, &type));
     if (type.ptr == NULL) {
         st = asc_hf_invalid(&r.k, "model_type", "the name of an architecture");
         goto done;

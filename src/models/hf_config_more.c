@@ -2,6 +2,7 @@
  * choose between layouts. Sources: the configuration and model classes of transformers 5.24. */
 #include "hf_family.h"
 #include "view.h"
+#include <math.h>
 
 static asc_status heads(asc_hf_reading *r, const char *key, int64_t n) {
     r->c->n_kv = n;
@@ -13,7 +14,7 @@ static asc_status heads(asc_hf_reading *r, const char *key, int64_t n) {
  * with one norm or two, or one after the other. */
 asc_status asc_hf_more_falcon(asc_hf_reading *r) {
     asc_status st = ASC_OK;
-    bool grown, one, parallel;
+    bool grown, one, parallel, slopes;
     int64_t n_kv = r->c->n_heads, norms;
     ASC_TRY(asc_hf_flag(&r->k, "new_decoder_architecture", false, &grown));
     ASC_TRY(asc_hf_flag(&r->k, "multi_query", true, &one));
@@ -26,6 +27,13 @@ asc_status asc_hf_more_falcon(asc_hf_reading *r) {
     if (!grown && norms == 2)
         return asc_hf_refuse(&r->k, "num_ln_in_parallel_attn", "2 needs new_decoder_architecture");
     r->c->block = grown || parallel ? ASC_BLOCK_PARALLEL : ASC_BLOCK_SERIAL;
+    ASC_TRY(asc_hf_flag(&r->k, "alibi", false, &slopes));
+    if (slopes) { /* what is added is divided like the scores, and comes in bf16 whatever the weights are */
+        r->c->alibi = 8.0;
+        r->c->alibi_scale = 1.0 / sqrt((double)r->c->head_dim);
+        r->c->alibi_rounded = true;
+        r->c->positions = ASC_POSITIONS_NONE;
+    }
 done:
     return st;
 }
@@ -52,4 +60,109 @@ asc_status asc_hf_more_gptj(asc_hf_reading *r) {
     if (n % 2 != 0) return asc_hf_invalid(&r->k, "rotary_dim", "an even number");
     r->f.partial_default = (double)n / (double)r->c->head_dim;
     return ASC_OK;
+}
+
+/* The keys of an object inside; those of an empty one where it is absent. prefix: "attn_config.". */
+static asc_status inside(asc_hf_reading *r, const char *name, const char *prefix, asc_hf_keys *out) {
+    *out = (asc_hf_keys){r->k.ctx, asc_hf_key(&r->k, name), r->k.file, prefix};
+    if (out->obj == NULL || asc_json_typeof(out->obj) == ASC_JSON_OBJECT) return ASC_OK;
+    return asc_hf_invalid(&r->k, name, "an object");
+}
+
+/* A flag whose other value is refused. */
+static asc_status must_be(const asc_hf_keys *k, const char *key, bool fallback, bool want) {
+    bool v;
+    asc_status st = asc_hf_flag(k, key, fallback, &v);
+    if (st != ASC_OK || v == want) return st;
+    return asc_hf_refuse(k, key, "this variant of the architecture computes something else");
+}
+
+asc_status asc_hf_more_mpt(asc_hf_reading *r) {
+    asc_status st = ASC_OK;
+    asc_hf_keys k;
+    asc_view type;
+    double most;
+    ASC_TRY(inside(r, "attn_config", "attn_config.", &k));
+    ASC_TRY(must_be(&k, "alibi", true, true));
+    ASC_TRY(must_be(&k, "qk_ln", false, false));
+    ASC_TRY(must_be(&k, "prefix_lm", false, false));
+    ASC_TRY(asc_hf_word(&k, "attn_type", "multihead_attention", &type));
+    if (!asc_view_eqs(type, "multihead_attention"))
+        return asc_hf_refuse(&k, "attn_type", "supported: multihead_attention");
+    ASC_TRY(asc_hf_number(&k, "alibi_bias_max", 8.0, 1e-3, 1e3, &most));
+    if (fabs(most - 8.0) > 1e-9)
+        return asc_hf_refuse(&k, "alibi_bias_max", "supported: 8; programs that run such models differ here");
+    ASC_TRY(asc_hf_number(&k, "clip_qkv", 0.0, 0.0, 1e9, &r->c->clip_qkv));
+    ASC_TRY(asc_hf_number(&k, "softmax_scale", 0.0, 0.0, 1e9, &r->f.attn_scale));
+done:
+    return st;
+}
+
+asc_status asc_hf_more_gpt_oss(asc_hf_reading *r) {
+    asc_status st = ASC_OK;
+    r->c->paired_experts = true;
+    ASC_TRY(asc_hf_number(&r->k, "swiglu_alpha", 1.702, 1e-6, 1e6, &r->c->swiglu_alpha));
+    ASC_TRY(asc_hf_number(&r->k, "swiglu_limit", 7.0, 1e-6, 1e9, &r->c->swiglu_limit));
+done:
+    return st;
+}
+
+asc_status asc_hf_more_apertus(asc_hf_reading *r) {
+    asc_view act;
+    asc_status st = asc_hf_word(&r->k, r->f.act_key, r->f.act, &act);
+    r->c->xielu = st == ASC_OK && asc_view_eqs(act, "xielu");
+    if (r->c->xielu) r->f.act_key = "", r->f.act = "silu"; /* that is not used then */
+    return st;
+}
+
+asc_status asc_hf_more_granitemoeshared(asc_hf_reading *r) {
+    double width; /* 0 is a width, too: no such expert */
+    asc_status st = asc_hf_number(&r->k, "shared_intermediate_size", 0.0, 0.0, 1 << 24, &width);
+    if (st != ASC_OK) return st;
+    if (width != floor(width)) return asc_hf_invalid(&r->k, "shared_intermediate_size", "a whole number");
+    r->c->d_shared = (int64_t)width;
+    return ASC_OK;
+}
+
+asc_status asc_hf_more_llama4(asc_hf_reading *r) {
+    asc_status st = ASC_OK;
+    asc_decoder_config *c = r->c;
+    bool grows;
+    c->sigmoid_shares = c->scale_expert_input = true;
+    ASC_TRY(asc_hf_count(&r->k, r->f.expert_width_key, r->f.expert_width, 1 << 24, &c->d_shared));
+    ASC_TRY(asc_hf_flag(&r->k, "attn_temperature_tuning", true, &grows));
+    ASC_TRY(asc_hf_number(&r->k, "floor_scale", 8192.0, 1.0, 1e15, &c->q_floor));
+    ASC_TRY(asc_hf_number(&r->k, "attn_scale", 0.1, 0.0, 1e6, &c->q_grow));
+    if (!grows) c->q_grow = 0.0;
+done:
+    return st;
+}
+
+asc_status asc_hf_more_dbrx(asc_hf_reading *r) {
+    asc_status st = ASC_OK;
+    asc_decoder_config *c = r->c;
+    asc_hf_keys attn, ffn, act;
+    double power;
+    ASC_TRY(inside(r, "attn_config", "attn_config.", &attn));
+    ASC_TRY(inside(r, "ffn_config", "ffn_config.", &ffn));
+    ASC_TRY(asc_hf_count(&attn, "kv_n_heads", 1, c->n_heads, &c->n_kv));
+    if (c->n_heads % c->n_kv != 0)
+        return asc_hf_invalid(&attn, "kv_n_heads", "a divisor of the number of attention heads");
+    ASC_TRY(asc_hf_number(&attn, "clip_qkv", 0.0, 0.0, 1e9, &c->clip_qkv));
+    ASC_TRY(asc_hf_number(&attn, "rope_theta", r->f.theta, 1.000001, 1e15, &r->f.theta));
+    ASC_TRY(asc_hf_count(&ffn, "ffn_hidden_size", 3584, 1 << 24, &c->d_expert));
+    ASC_TRY(asc_hf_count(&ffn, "moe_num_experts", 4, 65536, &c->n_experts));
+    ASC_TRY(asc_hf_count(&ffn, "moe_top_k", 1, c->n_experts, &c->n_experts_used));
+    /* an absent key and null differ: null leaves the shares as they are */
+    const bool given = asc_json_get(ffn.obj, "moe_normalize_expert_weights") != NULL;
+    ASC_TRY(asc_hf_number(&ffn, "moe_normalize_expert_weights", given ? 0.0 : 1.0, 0.0, 1e9, &power));
+    if (power > 0.0 && fabs(power - 1.0) > 1e-12)
+        return asc_hf_refuse(&ffn, "moe_normalize_expert_weights", "supported: 1, null");
+    c->norm_top_k = power > 0.0;
+    act = (asc_hf_keys){r->k.ctx, asc_hf_key(&ffn, "ffn_act_fn"), r->k.file, "ffn_config.ffn_act_fn."};
+    asc_view name;
+    ASC_TRY(asc_hf_word(&act, "name", "silu", &name));
+    if (!asc_view_eqs(name, "silu")) return asc_hf_refuse(&act, "name", "supported: silu");
+done:
+    return st;
 }

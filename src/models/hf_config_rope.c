@@ -133,12 +133,29 @@ static asc_status scaling(place *p) {
     return asc_hf_refuse(&p->k, key, "supported: default, linear, dynamic, yarn, llama3, longrope");
 }
 
+/* How many columns of a head turn: the share that key tells. */
+static asc_status turning(place *p, double share, const char *key) {
+    const int64_t d = p->r->c->head_dim;
+    p->rope->n_rot = (int64_t)((double)d * share);
+    if (p->rope->n_rot >= 2 && p->rope->n_rot % 2 == 0) return ASC_OK;
+    ASC_FAIL(p->k.ctx, ASC_INVALID_ARGUMENT,
+             "'%s': %lld columns of each head would turn (head_dim %lld, %s %g); they turn in pairs",
+             p->k.file, (long long)p->rope->n_rot, (long long)d, key, share);
+    return asc_hint(p->k.ctx, "the file is damaged, or of a variant that is not supported");
+}
+
 static asc_status read_one(place *p) {
     asc_status st = ASC_OK;
     const asc_hf_family *f = &p->r->f;
     asc_decoder_config *c = p->r->c;
     double theta, share;
     *p->rope = (asc_rope_config){.factor = 1.0, .beta_fast = 32.0, .beta_slow = 1.0};
+    if (f->ropes_fixed) {
+        p->rope->base = f->theta;
+        p->rope->attn_factor = 1.0;
+        p->rope->original_context = (double)c->context;
+        return turning(p, f->partial_default, f->partial_key);
+    }
     ASC_TRY(asc_hf_number(&p->r->k, p->theta_key, p->theta, 1.000001, 1e15, &theta));
     ASC_TRY(asc_hf_number(&p->k, "rope_theta", theta, 1.000001, 1e15, &p->rope->base));
     bool inside = asc_hf_key(&p->k, "partial_rotary_factor") != NULL;
@@ -149,14 +166,7 @@ static asc_status read_one(place *p) {
         st = asc_hf_refuse(where, key, "in this family all columns of a head turn");
         goto done;
     }
-    p->rope->n_rot = (int64_t)((double)c->head_dim * share);
-    if (p->rope->n_rot < 2 || p->rope->n_rot % 2 != 0) {
-        ASC_FAIL(p->k.ctx, ASC_INVALID_ARGUMENT,
-                 "'%s': %lld columns of each head would turn (head_dim %lld, %s %g); they turn in pairs",
-                 p->k.file, (long long)p->rope->n_rot, (long long)c->head_dim, key, share);
-        st = asc_hint(p->k.ctx, "the file is damaged, or of a variant that is not supported");
-        goto done;
-    }
+    ASC_TRY(turning(p, share, key));
     ASC_TRY(scaling(p));
 done:
     return st;
@@ -170,6 +180,8 @@ asc_status asc_hf_read_ropes(asc_hf_reading *r) {
     const asc_json *obj = asc_hf_key(&r->k, name);
     if (obj != NULL && asc_json_typeof(obj) != ASC_JSON_OBJECT)
         return asc_hf_invalid(&r->k, name, "an object");
+    if (obj == NULL && r->f.ropes_needed)
+        return asc_hf_invalid(&r->k, name, "an object: what this family has without it is not a default");
     const asc_json *full = asc_json_get(obj, "full_attention"),
                    *local = asc_json_get(obj, "sliding_attention");
     bool nested = full != NULL || local != NULL;

@@ -44,7 +44,9 @@ typedef struct asc_hf_family {
     const char *eps_key; /* "rms_norm_eps" */
     double eps;          /* 1e-6 */
     bool norm_bias, plus_one, no_pre_norms, post_norms;
-    bool bare_norms; /* norms have no weights (OLMo 1) */
+    bool embed_norm, sinks; /* asc_decoder_config's */
+    double alibi;           /* asc_decoder_config.alibi; 0 = none */
+    bool bare_norms;        /* norms have no weights (OLMo 1) */
     asc_block_kind block;
     const char *parallel_key; /* a flag that chooses the kind of block; `block` is its default */
     asc_qk_norm qk_norm;
@@ -59,6 +61,7 @@ typedef struct asc_hf_family {
      * default. */
     const char *qkv_bias, *o_bias, *mlp_bias;
     bool biased;
+    bool only_qkv_biased;    /* the default of the other two is false */
     bool one_kv;             /* as many key heads as heads, whatever the config says */
     int64_t position_offset; /* rows of the table of learned positions before that of the first token */
     bool alpha_ropes;        /* "dynamic" with a key alpha: another base (HunYuan) */
@@ -68,19 +71,26 @@ typedef struct asc_hf_family {
     const char *theta_key, *theta_local_key, *partial_key; /* outside of rope_parameters */
     bool partial;                                          /* a part of a head's columns can turn */
     double partial_default;                                /* 1 */
+    bool ropes_fixed;                                      /* no key says base, scaling and share */
+    bool ropes_needed;            /* without rope_parameters there is a scaling that no key tells */
     bool interleaved, phi3_ropes; /* Phi-3: "su" and "yarn" are old names of longrope, and nothing else */
     asc_hf_rope_layers rope_layers;
     asc_hf_windows windows;
     int64_t window, pattern; /* defaults; 0 = none; WINDOW_TYPES without a pattern: all layers */
     /* "layer_types", "sliding_window", "full_attention", "sliding_attention" */
     const char *types_key, *window_key, *full_word, *local_word;
-    bool types_needed;          /* there is no default */
-    bool by_head;               /* fused q, k, v by key head: its queries, its key, its value */
-    bool embed_sqrt;            /* embeddings times sqrt(d_model) */
-    double query_scalar;        /* query_pre_attn_scalar's default; 0 = the scale is 1 / sqrt(head_dim) */
-    bool caps;                  /* soft caps: the keys are looked at, */
-    bool final_only;            /* or that of the logits alone */
+    bool types_needed;     /* there is no default */
+    bool pattern_fixed;    /* no key says the pattern */
+    const char *chunk_key; /* layers that turn see chunks of so many tokens; NULL = never */
+    int64_t chunk;         /* its default */
+    bool by_head;          /* fused q, k, v by key head: its queries, its key, its value */
+    int64_t qkv_shards;    /* fused in so many pieces, each of queries, values, keys (CodeGen); 0 = not */
+    bool embed_sqrt;       /* embeddings times sqrt(d_model) */
+    double query_scalar;   /* query_pre_attn_scalar's default; 0 = the scale is 1 / sqrt(head_dim) */
+    bool caps;             /* soft caps: the keys are looked at, */
+    bool final_only;       /* or that of the logits alone */
     double attn_cap, final_cap; /* their defaults; 0 = none */
+    double attn_scale;          /* instead of 1 / sqrt(head_dim); 0 = that */
     bool unscaled;              /* scores are not divided at all (GPT-Neo) */
     const char *scale_key;      /* a flag; false: scores are not divided by sqrt(head_dim). NULL = always */
     const char *depth_key; /* a flag, false by default: asc_decoder_config.scale_by_depth; NULL = never */
@@ -89,7 +99,10 @@ typedef struct asc_hf_family {
     double logit_scale;    /* default; 0 = the key is not looked at */
     const char *experts_key, *expert_width_key; /* NULL: no mixture */
     const char *top_k_key;                      /* a flag, false by default; NULL = always made to sum to 1 */
-    int64_t n_experts, n_used;
+    bool raw_shares;                            /* ... or never */
+    int64_t n_experts, n_used, expert_width;    /* defaults; width 0: the key is required */
+    /* layers with a mixture, by number; else every so-manyth. "decoder_sparse_step"; NULL = no such list */
+    const char *moe_list_key, *moe_step_key;
     const char
         *shared_width_key; /* of an expert that every token takes, with a gate of its own; NULL = none */
     int64_t shared_width;
@@ -119,6 +132,12 @@ ASC_MUST_USE asc_status asc_hf_more_falcon(asc_hf_reading *r);
 ASC_MUST_USE asc_status asc_hf_more_bigcode(asc_hf_reading *r);
 ASC_MUST_USE asc_status asc_hf_more_opt(asc_hf_reading *r);
 ASC_MUST_USE asc_status asc_hf_more_gptj(asc_hf_reading *r);
+ASC_MUST_USE asc_status asc_hf_more_mpt(asc_hf_reading *r);
+ASC_MUST_USE asc_status asc_hf_more_gpt_oss(asc_hf_reading *r);
+ASC_MUST_USE asc_status asc_hf_more_apertus(asc_hf_reading *r);
+ASC_MUST_USE asc_status asc_hf_more_granitemoeshared(asc_hf_reading *r);
+ASC_MUST_USE asc_status asc_hf_more_llama4(asc_hf_reading *r);
+ASC_MUST_USE asc_status asc_hf_more_dbrx(asc_hf_reading *r);
 /* hf_config_rope.c: c->rope and n_ropes. Needs head_dim and context. */
 ASC_MUST_USE asc_status asc_hf_read_ropes(asc_hf_reading *r);
 /* hf_config_layers.c: c->plan. */

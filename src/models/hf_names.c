@@ -174,12 +174,20 @@ static asc_status place(asc_hf_folder *folder, asc_hf_tensor *t, const asc_hf_fa
     if (n->gguf[0] == '+') return place_experts(folder, t, n, &p, c, w);
     bool transposed = n->gguf[0] == '=';
     const char *stem = n->gguf + (transposed ? 1 : 0);
-    const char *end = p.end[0] != '\0' ? p.end : ".weight"; /* stacked experts have no ending */
+    /* what has no ending is a weight, unless the list says more */
+    const char *end = strchr(stem, '.') != NULL ? "" : p.end[0] != '\0' ? p.end : ".weight";
     if (p.layer < 0) snprintf(name, sizeof name, "%s%s", stem, end);
     if (p.layer >= 0) snprintf(name, sizeof name, "blk.%lld.%s%s", (long long)p.layer, stem, end);
     asc_status st = asc_hf_weight_of(folder, t, asc_view_of(name), &as);
     if (st != ASC_OK) return st;
-    as.transposed = transposed && as.rank == 2;
+    if (as.rank == 2 && end[0] != '\0' && c->n_experts > 0 && as.dims[0] % c->n_experts == 0 &&
+        strstr(stem, "_exps") != NULL) {
+        as.rank = 3; /* all experts' rows in one matrix (DBRX) */
+        as.dims[2] = as.dims[1];
+        as.dims[1] = as.dims[0] / c->n_experts;
+        as.dims[0] = c->n_experts;
+    }
+    as.transposed = transposed && as.rank >= 2;
     return asc_hf_put(folder, t, 0, &as, w);
 }
 
@@ -200,8 +208,9 @@ static asc_status check_biases(const asc_hf_folder *folder, const asc_hf_family 
     bool want[4];
     for (size_t i = 0; i < 4; i++) {
         want[i] = keys[i] != NULL;
-        asc_status st =
-            want[i] && keys[i][0] != '\0' ? asc_hf_flag(&k, keys[i], f->biased, &want[i]) : ASC_OK;
+        asc_status st = want[i] && keys[i][0] != '\0'
+                            ? asc_hf_flag(&k, keys[i], f->biased && (i == 0 || !f->only_qkv_biased), &want[i])
+                            : ASC_OK;
         if (st != ASC_OK) return st;
     }
     for (int64_t l = 0; l < c->n_layers; l++) {

@@ -42,11 +42,10 @@ size_t asc_kept_keys_bytes(const asc_kept_keys *s) {
 /* A token sees itself, the last key, and the chain of those kept. */
 static asc_tensor *attend(void *self, int64_t layer, asc_tensor *q, asc_tensor *k, asc_tensor *v) {
     asc_kept_keys *s = self;
-    const asc_decoder_config *c = &s->d->cfg;
     const asc_kv past = s->n > 0 ? s->store[layer] : (asc_kv){0};
     asc_tensor *in[] = {q, k, v, s->parent, s->key_positions, past.k, past.v};
     s->now[layer] = (asc_kv){.k = k, .v = v};
-    return asc_sdpa_tree(s->d->ctx, in, c->attn_scale, c->plan[layer].window, c->attn_cap);
+    return asc_decoder_attend_tree(s->d, layer, in);
 }
 
 void asc_kept_keys_attend(asc_kept_keys *s, asc_decoder_run *run) {

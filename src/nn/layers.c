@@ -38,24 +38,64 @@ asc_tensor *asc_gated(asc_ctx *ctx, asc_tensor *gate, asc_tensor *up, asc_mlp_ac
     return act == ASC_MLP_SILU ? asc_swiglu(ctx, gate, up) : asc_mul(ctx, asc_activate(ctx, gate, act), up);
 }
 
+asc_tensor *asc_gated_cut(asc_ctx *ctx, asc_tensor *gate, asc_tensor *up, double alpha, double limit) {
+    asc_tensor *g = asc_clip(ctx, gate, -INFINITY, limit);
+    asc_tensor *u = asc_shift(ctx, asc_clip(ctx, up, -limit, limit), 1.0);
+    return asc_mul(ctx, asc_mul(ctx, g, asc_sigmoid(ctx, asc_scale(ctx, g, alpha))), u);
+}
+
+asc_tensor *asc_activate_xielu(asc_ctx *ctx, asc_tensor *x, const asc_xielu *a) {
+    asc_tensor *up = asc_scale(ctx, asc_square(ctx, x), a->positive);
+    asc_tensor *low = asc_sub(ctx, asc_expm1(ctx, asc_clip(ctx, x, -INFINITY, a->eps)), x);
+    asc_tensor *is_up = asc_less(ctx, asc_full(ctx, ASC_SCALAR_SHAPE, 0.0), x);
+    asc_tensor *bent = asc_where(ctx, is_up, up, asc_scale(ctx, low, a->negative));
+    return asc_add(ctx, bent, asc_scale(ctx, x, a->beta));
+}
+
+static asc_tensor *of_experts(asc_ctx *ctx, asc_tensor *x, const asc_experts *e, asc_tensor *chosen) {
+    asc_tensor *y = asc_expert_matmul(ctx, x, e->w, chosen, !e->transposed);
+    return e->b != NULL ? asc_add(ctx, y, asc_gather(ctx, e->b, chosen)) : y;
+}
+
+/* The neurons [B,T,k,F] of the chosen experts of x [B,T,k,D]. */
+static asc_tensor *neurons(asc_ctx *ctx, asc_tensor *x, const asc_mixture *m, asc_tensor *chosen) {
+    asc_tensor *g = NULL, *u;
+    if (m->gate_up.w != NULL) {
+        asc_tensor *both = of_experts(ctx, x, &m->gate_up, chosen);
+        if (both->poison != ASC_OK) return both;
+        asc_shape s = both->shape;
+        const int64_t f = s.dims[3] / 2;
+        both = asc_reshape(ctx, both,
+                           m->paired ? ASC_SHAPE(s.dims[0], s.dims[1], s.dims[2], f, 2)
+                                     : ASC_SHAPE(s.dims[0], s.dims[1], s.dims[2], 2, f));
+        s.dims[3] = f;
+        g = asc_reshape(ctx, asc_slice(ctx, both, m->paired ? 4 : 3, 0, 1), s);
+        u = asc_reshape(ctx, asc_slice(ctx, both, m->paired ? 4 : 3, 1, 1), s);
+    } else {
+        if (m->gate.w != NULL) g = of_experts(ctx, x, &m->gate, chosen);
+        u = of_experts(ctx, x, &m->up, chosen);
+    }
+    if (g == NULL) return asc_activate(ctx, u, m->act);
+    return m->limit > 0.0 ? asc_gated_cut(ctx, g, u, m->alpha, m->limit) : asc_gated(ctx, g, u, m->act);
+}
+
 asc_tensor *asc_mix(asc_ctx *ctx, asc_tensor *h, const asc_mixture *m) {
     if (h->poison != ASC_OK || h->shape.rank != 3) return h;
     const int64_t b = h->shape.dims[0], t = h->shape.dims[1], d = h->shape.dims[2], k = m->used;
     int last[] = {-1}, experts[] = {2};
-    asc_tensor *p = asc_softmax(ctx, asc_matmul(ctx, h, m->router, false, true));
-    asc_tensor *chosen = asc_top_k(ctx, p, k, true);
+    asc_tensor *score = asc_matmul(ctx, h, m->router, false, true);
+    if (m->router_bias != NULL) score = asc_add(ctx, score, m->router_bias);
+    asc_tensor *p = m->sigmoid ? asc_sigmoid(ctx, score) : asc_softmax(ctx, score);
+    asc_tensor *chosen = asc_top_k(ctx, m->sigmoid ? score : p, k, true);
     asc_tensor *share = asc_take_along(ctx, p, chosen, -1);
     if (m->normalised) share = asc_div(ctx, share, asc_sum(ctx, share, 1, last, true));
+    if (m->share_scale > 0.0) share = asc_scale(ctx, share, m->share_scale);
+    share = asc_reshape(ctx, share, ASC_SHAPE(b, t, k, 1));
     asc_tensor *rows = asc_broadcast(ctx, asc_reshape(ctx, h, ASC_SHAPE(b, t, 1, d)), ASC_SHAPE(b, t, k, d));
-    asc_tensor *u;
-    if (m->gate != NULL) {
-        asc_tensor *g = asc_expert_matmul(ctx, rows, m->gate, chosen, true);
-        u = asc_gated(ctx, g, asc_expert_matmul(ctx, rows, m->up, chosen, true), m->act);
-    } else {
-        u = asc_activate(ctx, asc_expert_matmul(ctx, rows, m->up, chosen, true), m->act);
-    }
-    asc_tensor *y = asc_expert_matmul(ctx, u, m->down, chosen, !m->down_by_rows);
-    return asc_sum(ctx, asc_mul(ctx, y, asc_reshape(ctx, share, ASC_SHAPE(b, t, k, 1))), 1, experts, false);
+    if (m->scale_input) rows = asc_mul(ctx, rows, share);
+    asc_tensor *y = of_experts(ctx, neurons(ctx, rows, m, chosen), &m->down, chosen);
+    if (!m->scale_input) y = asc_mul(ctx, y, share);
+    return asc_sum(ctx, y, 1, experts, false);
 }
 
 asc_tensor *asc_split_heads(asc_ctx *ctx, asc_tensor *x, int64_t head_dim) {

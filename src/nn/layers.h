@@ -22,6 +22,16 @@ typedef enum asc_mlp_act {
 asc_tensor *asc_activate(asc_ctx *ctx, asc_tensor *x, asc_mlp_act act);
 /* act(gate) * up */
 asc_tensor *asc_gated(asc_ctx *ctx, asc_tensor *gate, asc_tensor *up, asc_mlp_act act);
+/* gpt-oss: g sigmoid(alpha g) (1 + u), where g is the gate cut above at `limit` and u is up cut on both
+ * sides.
+ */
+asc_tensor *asc_gated_cut(asc_ctx *ctx, asc_tensor *gate, asc_tensor *up, double alpha, double limit);
+/* xIELU (Huang and Schlag 2024): for x > 0 positive x^2 + beta x, else negative (expm1(min(x, eps)) - x) +
+ * beta x. */
+typedef struct asc_xielu {
+    double positive, negative, beta, eps;
+} asc_xielu;
+asc_tensor *asc_activate_xielu(asc_ctx *ctx, asc_tensor *x, const asc_xielu *a);
 
 /* A low-rank addition to a projection: scale B (A x), A [r,in], B [out,r]. */
 typedef struct asc_lora {
@@ -38,18 +48,27 @@ typedef struct asc_proj {
 } asc_proj;
 asc_tensor *asc_project(asc_ctx *ctx, asc_tensor *x, const asc_proj *p);
 
-/* A mixture of experts: stacks of E matrices. */
+/* A stack of E matrices [E,out,in], or [E,in,out] if `transposed`, and of E vectors [E,out] or NULL. */
+typedef struct asc_experts {
+    asc_tensor *w, *b;
+    bool transposed;
+} asc_experts;
+/* A mixture of experts of F neurons. */
 typedef struct asc_mixture {
-    asc_tensor *router;    /* [E,D] */
-    asc_tensor *gate, *up; /* [E,F,D]; gate NULL: not gated */
-    asc_tensor *down;      /* [E,D,F], or [E,F,D] if down_by_rows */
-    bool down_by_rows;
-    int64_t used;    /* experts of each token */
-    bool normalised; /* their shares are made to add up to 1 */
+    asc_tensor *router, *router_bias; /* [E,D]; [E] or NULL */
+    asc_experts gate, up, down;       /* gate.w NULL: not gated */
+    asc_experts gate_up;              /* instead of gate and up if its w is there: 2F, the gate's first, */
+    bool paired;                      /* or g0 u0 g1 u1 ... */
+    int64_t used;                     /* experts of each token */
+    bool normalised;                  /* their shares are made to add up to 1 */
+    bool sigmoid;        /* a share is the sigmoid of the router's score, not of a softmax over all */
+    bool scale_input;    /* the share multiplies what an expert reads, not what it gives */
+    double share_scale;  /* of every share; 0 = 1 */
+    double limit, alpha; /* limit > 0: asc_gated_cut instead of act */
     asc_mlp_act act;
 } asc_mixture;
-/* h [B,T,D] through the experts that the router chooses for each token: softmax over all of them, the `used`
- * largest. Which ones is piecewise constant; their shares have a gradient. */
+/* h [B,T,D] through the experts that the router chooses for each token: the `used` of the largest shares.
+ * Which ones is piecewise constant; their shares have a gradient. */
 asc_tensor *asc_mix(asc_ctx *ctx, asc_tensor *h, const asc_mixture *m);
 
 /* Splits the last axis [.., H*D] into [.., H, D]. */

@@ -93,8 +93,7 @@ asc_tensor *asc_attn_swap_k(asc_ctx *ctx, asc_tensor *k) {
     return k == NULL ? NULL : asc_transpose(ctx, k, 4, (int[]){0, 2, 1, 3});
 }
 
-/* 1 where a query sees a key: [T,S]; NULL when all see all. */
-static asc_tensor *visible(asc_ctx *ctx, const asc_attrs *attrs, int64_t n_queries, int64_t n_keys) {
+asc_tensor *asc_attn_mask(asc_ctx *ctx, const asc_attrs *attrs, int64_t n_queries, int64_t n_keys) {
     const int64_t window = attrs->i[ASC_ATTN_WINDOW];
     asc_tensor *query =
         asc_reshape(ctx, asc_iota(ctx, n_queries, (double)(n_keys - n_queries), 1), ASC_SHAPE(n_queries, 1));
@@ -108,12 +107,30 @@ static asc_tensor *visible(asc_ctx *ctx, const asc_attrs *attrs, int64_t n_queri
     return mask == NULL ? NULL : asc_broadcast(ctx, mask, ASC_SHAPE(n_queries, n_keys));
 }
 
-void asc_attn_record_masked(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_tensor *k, asc_tensor *v,
-                            asc_tensor *mask, asc_attn_parts *out) {
+/* [H,T,S] where T and S may be 1 -> [G,R*T,S], as the scores of one sequence lie. */
+static asc_tensor *fold_bias(asc_ctx *ctx, const asc_attn_parts *s, asc_tensor *bias) {
+    bias = asc_broadcast(ctx, bias, ASC_SHAPE(s->H, s->T, s->S));
+    return asc_reshape(ctx, bias, ASC_SHAPE(s->G, s->H / s->G * s->T, s->S));
+}
+
+/* softmax over the scores s [B,G,R*T,S] and one more of each head, which is then left out. */
+static asc_tensor *softmax_beside(asc_ctx *ctx, const asc_attn_parts *parts, asc_tensor *s,
+                                  asc_tensor *sink) {
+    const int64_t rows = parts->H / parts->G * parts->T;
+    sink = asc_broadcast(ctx, asc_reshape(ctx, sink, ASC_SHAPE(parts->H, 1)), ASC_SHAPE(parts->H, parts->T));
+    sink = asc_broadcast(ctx, asc_reshape(ctx, sink, ASC_SHAPE(1, parts->G, rows, 1)),
+                         ASC_SHAPE(parts->B, parts->G, rows, 1));
+    asc_tensor *all[2] = {s, sink};
+    return asc_slice(ctx, asc_softmax(ctx, asc_concat(ctx, all, 2, 3)), 3, 0, parts->S);
+}
+
+void asc_attn_record_more(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_tensor *k, asc_tensor *v,
+                          const asc_attn_more *more, asc_attn_parts *out) {
     const int64_t *dq = q->shape.dims, *dk = k->shape.dims;
     const double cap = attrs->f[ASC_ATTN_CAP];
     *out = (asc_attn_parts){.B = dq[0], .T = dq[1], .S = dk[1], .H = dq[2], .G = dk[2], .D = dq[3]};
     const int64_t R = out->H / out->G;
+    asc_tensor *mask = more->mask;
     out->q = asc_attn_fold_q(ctx, out, q);
     out->k = asc_attn_swap_k(ctx, k);
     out->v = asc_attn_swap_k(ctx, v);
@@ -122,21 +139,27 @@ void asc_attn_record_masked(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q,
         out->tanh = asc_tanh(ctx, asc_scale(ctx, s, 1 / cap));
         s = asc_scale(ctx, out->tanh, cap);
     }
-    if (mask == NULL) {
-        out->p = asc_softmax(ctx, s);
-        return;
+    if (more->bias != NULL) s = asc_add(ctx, s, fold_bias(ctx, out, more->bias));
+    if (mask != NULL) {
+        mask = asc_reshape(ctx, asc_broadcast(ctx, mask, ASC_SHAPE(R, out->T, out->S)),
+                           ASC_SHAPE(R * out->T, out->S));
+        /* A finite "minus infinity" keeps rows without any visible key free of NaN; the second mask makes
+         * them 0. */
+        s = asc_where(ctx, mask, s, asc_full(ctx, ASC_SCALAR_SHAPE, -1e30));
     }
-    mask = asc_reshape(ctx, asc_broadcast(ctx, mask, ASC_SHAPE(R, out->T, out->S)),
-                       ASC_SHAPE(R * out->T, out->S));
-    /* A finite "minus infinity" keeps rows without any visible key free of NaN; the second mask makes them 0.
-     */
-    asc_tensor *hidden = asc_full(ctx, ASC_SCALAR_SHAPE, -1e30);
-    out->p = asc_mul(ctx, asc_softmax(ctx, asc_where(ctx, mask, s, hidden)), mask);
+    out->p = more->sink != NULL ? softmax_beside(ctx, out, s, more->sink) : asc_softmax(ctx, s);
+    if (mask != NULL) out->p = asc_mul(ctx, out->p, mask);
+}
+
+void asc_attn_record_masked(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_tensor *k, asc_tensor *v,
+                            asc_tensor *mask, asc_attn_parts *out) {
+    const asc_attn_more more = {.mask = mask};
+    asc_attn_record_more(ctx, attrs, q, k, v, &more, out);
 }
 
 void asc_attn_record(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_tensor *k, asc_tensor *v,
                      asc_attn_parts *out) {
-    asc_tensor *mask = visible(ctx, attrs, q->shape.dims[1], k->shape.dims[1]);
+    asc_tensor *mask = asc_attn_mask(ctx, attrs, q->shape.dims[1], k->shape.dims[1]);
     asc_attn_record_masked(ctx, attrs, q, k, v, mask, out);
 }
 

@@ -61,6 +61,16 @@ void asc_attn_record(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_te
 /* The same where mask [T,S] says which keys a query sees; NULL = all. */
 void asc_attn_record_masked(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_tensor *k, asc_tensor *v,
                             asc_tensor *mask, asc_attn_parts *out);
+/* What the op has no place for. */
+typedef struct asc_attn_more {
+    asc_tensor *mask; /* [T,S]; NULL = all keys are seen */
+    asc_tensor *bias; /* [H,T,S], or 1 for T or S: added to the scores; NULL = nothing */
+    asc_tensor *sink; /* [H]: a score that takes its part of the softmax and has no value; NULL = none */
+} asc_attn_more;
+void asc_attn_record_more(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_tensor *k, asc_tensor *v,
+                          const asc_attn_more *more, asc_attn_parts *out);
+/* 1 where a query sees a key by the attributes: [T,S]; NULL when all see all. */
+asc_tensor *asc_attn_mask(asc_ctx *ctx, const asc_attrs *attrs, int64_t n_queries, int64_t n_keys);
 /* [B,T,H,D] -> [B,G,R*T,D] and back; [B,S,G,D] -> [B,G,S,D] and back. NULL gives NULL. */
 asc_tensor *asc_attn_fold_q(asc_ctx *ctx, const asc_attn_parts *s, asc_tensor *q);
 asc_tensor *asc_attn_unfold_q(asc_ctx *ctx, const asc_attn_parts *s, asc_tensor *q);

@@ -1,5 +1,6 @@
 /* test_hf_logits.c - tiny language models as Hugging Face folders, one or more of every family, against
- * float64 logits of transformers (scripts/refs/hf_folders.py). */
+ * float64 logits and gradients of transformers (scripts/refs/hf_folders.py). */
+#include "exec.h"
 #include "file.h"
 #include "harness.h"
 #include "json.h"
@@ -48,13 +49,78 @@ static const char *const zoo[] = {"llama-bias-linear",
                                   "falcon-one",
                                   "falcon-groups",
                                   "falcon-serial",
-                                  "persimmon"};
+                                  "persimmon",
+                                  "exaone4-default-window",
+                                  "gpt_neo-types",
+                                  "gptj-scaled",
+                                  "seed_oss-defaults",
+                                  "bloom",
+                                  "mpt",
+                                  "falcon-alibi",
+                                  "codegen",
+                                  "gpt_oss",
+                                  "apertus",
+                                  "granitemoeshared",
+                                  "llama4_text",
+                                  "dbrx"};
 
 static size_t ids_of(const asc_json *list, int32_t out[64]) {
     size_t n = asc_json_len(list);
     assert_true(n > 0 && n <= 64);
     for (size_t i = 0; i < n; i++) out[i] = (int32_t)asc_json_int(asc_json_at(list, i), -1);
     return n;
+}
+
+static void near(const char *name, const char *what, const asc_json *want, const double *got, size_t n) {
+    double big = 0.0;
+    assert_int_equal(asc_json_len(want), n);
+    for (size_t i = 0; i < n; i++) big = fmax(big, fabs(asc_json_num(asc_json_at(want, i), NAN)));
+    for (size_t i = 0; i < n; i++) {
+        const double w = asc_json_num(asc_json_at(want, i), NAN);
+        /* f64 both, through a few layers; 13 digits are written, and config.json's numbers are exact */
+        if (!(fabs(w - got[i]) <= 1e-9 * big))
+            fail_msg("%s: %s %zu: %.12g, expected %.12g", name, what, i, got[i], w);
+    }
+}
+
+/* The answer's log-probability by the prompt's embeddings, before any factor. */
+static void check_gradient(asc_ctx *ctx, const char *name, asc_decoder *d, const asc_json *k) {
+    const asc_json *e = asc_json_get(k, "expected");
+    int32_t ids[64], answer[64];
+    const size_t n = ids_of(asc_json_get(k, "input_ids"), ids), width = (size_t)d->cfg.d_model;
+    const size_t n_answer = ids_of(asc_json_get(asc_json_get(k, "targets"), "token_ids"), answer);
+    assert_true(n + n_answer <= 64);
+    memcpy(ids + n, answer, (n_answer - 1) * sizeof *ids); /* the last one is not read */
+    const size_t all = n + n_answer - 1;
+    double *x = calloc(all * width, sizeof *x), *g = calloc(all * width, sizeof *g), score;
+    double size[64], product[64];
+    int axes[] = {0, 1, 2};
+    asc_scope_begin(ctx);
+    asc_tensor *in = asc_decoder_embed(d, ids, 1, (int64_t)all), *dx;
+    const asc_decoder_run run = {.x = in, .tail = (int64_t)n_answer};
+    asc_tensor *logits = asc_decoder_logits(d, asc_decoder_hidden(d, &run), NULL, NULL);
+    asc_tensor *index = asc_from_i32(ctx, ASC_SHAPE(1, (int64_t)n_answer, 1), answer);
+    asc_tensor *each = asc_take_along(ctx, asc_log_softmax(ctx, logits), index, -1);
+    asc_tensor *s = asc_sum(ctx, each, 3, axes, false);
+    asc_grad(ctx, s, NULL, &in, 1, &dx);
+    assert_ok(ctx, asc_read_f64(ctx, in, x, all * width));
+    assert_ok(ctx, asc_read_f64(ctx, dx, g, all * width));
+    assert_ok(ctx, asc_read_f64(ctx, s, &score, 1));
+    assert_ok(ctx, asc_scope_end(ctx));
+    const double want = asc_json_num(asc_json_get(e, "score"), NAN);
+    if (!(fabs(score - want) <= 1e-10 * fabs(want))) fail_msg("%s: %.12g, expected %.12g", name, score, want);
+    for (size_t i = 0; i < n; i++) {
+        size[i] = product[i] = 0.0;
+        for (size_t c = i * width; c < (i + 1) * width; c++) {
+            size[i] += g[c] * g[c];
+            product[i] += g[c] * x[c];
+        }
+        size[i] = sqrt(size[i]);
+    }
+    near(name, "size of the gradient", asc_json_get(e, "saliency_l2"), size, n);
+    near(name, "input times gradient", asc_json_get(e, "input_x_gradient"), product, n);
+    free(x);
+    free(g);
 }
 
 /* On the reference device what is left is the rounding of a logit to f32; on the cpu device another order of
@@ -91,6 +157,7 @@ static void check(const char *name, const char *device) {
                          (double)out[i], w);
         }
         free(out);
+        if (strcmp(device, "reference") == 0) check_gradient(ctx, name, &m->decoder, k);
     }
     asc_json_free(root);
     asc_free(ctx, text);
@@ -98,7 +165,7 @@ static void check(const char *name, const char *device) {
     test_ctx_end(ctx);
 }
 
-static void test_logits(void **state) {
+static void test_logits_and_gradients(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++) {
         check(zoo[i], "reference");
@@ -107,6 +174,6 @@ static void test_logits(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_logits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_logits_and_gradients)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
