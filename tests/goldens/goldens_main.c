@@ -1,6 +1,6 @@
-/* goldens_main.c - goldens [--model FILE] [--device NAME] [--threads N] [--quick] [--verbose] FOLDER: walks a
- * folder, runs what it recognises, prints a line per file and `N passed, N failed` at the end. Exit status 1
- * when something failed or nothing ran. */
+/* goldens_main.c - goldens [--model FILE] [--device NAME] [--isa NAME] [--threads N] [--quick] [--verbose]
+ * FOLDER: walks a folder, runs what it recognises, prints a line per file and `N passed, N failed` at the
+ * end. Exit status 1 when something failed or nothing ran. */
 #include "file.h"
 #include "goldens.h"
 #include <dirent.h>
@@ -247,6 +247,8 @@ int main(int argc, char **argv) {
             g.device = argv[++i];
         } else if (strcmp(argv[i], "--threads") == 0 && value) {
             o.n_threads = atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--isa") == 0 && value) {
+            o.isa = argv[++i];
         } else if (strcmp(argv[i], "--verbose") == 0) {
             g.verbose = true;
         } else if (strcmp(argv[i], "--quick") == 0) {
@@ -256,8 +258,9 @@ int main(int argc, char **argv) {
         }
     }
     if (folder == NULL || !is_dir(folder)) {
-        fprintf(stderr, "usage: goldens [--model FILE] [--device cpu|reference] [--threads N] [--quick] "
-                        "[--verbose] FOLDER\n");
+        fprintf(stderr,
+                "usage: goldens [--model FILE] [--device cpu|reference] [--isa NAME] [--threads N] [--quick] "
+                "[--verbose] FOLDER\n");
         return 2;
     }
     if (g.model_path == NULL) g.model_path = getenv("ASC_MODEL"); /* as all tests have it */

@@ -47,7 +47,38 @@ static asc_tensor *greater_equal(asc_ctx *ctx, asc_tensor *a, asc_tensor *b) {
 
 #define COMPARE(name, op)                                                                                    \
     asc_status asc_onnx_##name(asc_onnx_call *c) { return asc_onnx_binary(c, op, ASC_ONNX_BOOL); }
-COMPARE(Equal, asc_equal)
+/* Strings are compared on the host, where all of them are known. */
+static asc_status equal_strings(asc_onnx_call *c) {
+    const asc_onnx_value *a = asc_onnx_in(c, 0), *b = asc_onnx_in(c, 1);
+    asc_shape s;
+    if (a->kind != ASC_ONNX_STRINGS || b->kind != ASC_ONNX_STRINGS ||
+        !asc_shape_broadcast(&a->shape, &b->shape, &s))
+        return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "strings and what they cannot be compared with");
+    int64_t n = asc_shape_elems(&s);
+    double *same = asc_onnx_memory(c, (size_t)n + 1, sizeof *same);
+    if (same == NULL) return c->st;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t rest = i, at[2] = {0, 0}, step[2] = {1, 1};
+        for (int d = 1; d <= s.rank; d++) {
+            int64_t k = rest % s.dims[s.rank - d];
+            rest /= s.dims[s.rank - d];
+            for (int w = 0; w < 2; w++) {
+                const asc_shape *one = w == 0 ? &a->shape : &b->shape;
+                if (d > one->rank) continue;
+                int64_t dim = one->dims[one->rank - d];
+                at[w] += dim == 1 ? 0 : k * step[w];
+                step[w] *= dim;
+            }
+        }
+        same[i] = asc_view_eq(a->strings[at[0]], b->strings[at[1]]);
+    }
+    return asc_onnx_set_host(c, 0, s, same, ASC_ONNX_BOOL);
+}
+
+asc_status asc_onnx_Equal(asc_onnx_call *c) {
+    bool strings = asc_onnx_in(c, 0)->kind == ASC_ONNX_STRINGS || asc_onnx_in(c, 1)->kind == ASC_ONNX_STRINGS;
+    return strings ? equal_strings(c) : asc_onnx_binary(c, asc_equal, ASC_ONNX_BOOL);
+}
 COMPARE(Less, asc_less)
 COMPARE(LessOrEqual, asc_less_equal)
 COMPARE(Greater, greater)

@@ -1,6 +1,7 @@
 /* onnx_op_reduce.c - reductions over axes (an attribute first, an input later), places of extremes, running
  * sums. */
 #include "onnx_parts.h"
+#include <math.h>
 
 typedef struct over {
     asc_tensor *x;
@@ -92,8 +93,28 @@ static asc_status by_one_axis(asc_onnx_call *c, int since, one_axis op) {
     asc_tensor *y = o.none || o.n == 0 ? o.x : merged(c, o.x, o.n, o.axes, o.keep, op);
     return asc_onnx_set_like(c, 0, y);
 }
-asc_status asc_onnx_ReduceMax(asc_onnx_call *c) { return by_one_axis(c, 18, asc_max); }
-asc_status asc_onnx_ReduceMin(asc_onnx_call *c) { return by_one_axis(c, 18, asc_min); }
+/* Of no elements at all: the least or the largest number of the type. */
+static asc_status extreme(asc_onnx_call *c, one_axis op, bool largest) {
+    over o = reduction(c, 18);
+    asc_shape s = asc_onnx_shape(c, 0);
+    bool empty = false;
+    for (int i = 0; i < o.n; i++) empty = empty || s.dims[o.axes[i]] == 0;
+    if (!empty || o.none || c->st != ASC_OK) return by_one_axis(c, 18, op);
+    int elem = asc_onnx_elem(c, 0);
+    double least = 0, most = 1; /* of bool */
+    if (asc_onnx_type_is_float(elem))
+        most = -(least = -INFINITY);
+    else if (elem == ASC_ONNX_INT8 || elem == ASC_ONNX_UINT8)
+        most = (least = elem == ASC_ONNX_INT8 ? -128 : 0) + 255;
+    else if (elem != ASC_ONNX_BOOL) /* wider ones are not exact as floats */
+        return asc_onnx_fail(c, ASC_UNIMPLEMENTED, "the extreme of no integers");
+    asc_shape one = s;
+    for (int i = 0; i < o.n; i++) one.dims[o.axes[i]] = 1;
+    asc_tensor *y = asc_full(c->ctx, one, largest ? least : most);
+    return asc_onnx_set_like(c, 0, shaped(c, y, &s, o.n, o.axes, o.keep));
+}
+asc_status asc_onnx_ReduceMax(asc_onnx_call *c) { return extreme(c, asc_max, true); }
+asc_status asc_onnx_ReduceMin(asc_onnx_call *c) { return extreme(c, asc_min, false); }
 asc_status asc_onnx_ReduceProd(asc_onnx_call *c) { return by_one_axis(c, 18, asc_prod); }
 
 static asc_status place(asc_onnx_call *c, bool largest) {
