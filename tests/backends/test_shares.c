@@ -18,8 +18,8 @@ static void unit(void *self, int64_t i, int thread) {
     seen *s = self;
     atomic_fetch_add(&s->times[i], 1);
     atomic_store(&s->by[i], thread);
-    if (s->waits && i == 0) { /* 20 seconds at most */
-        for (int k = 0; k < 20000 && atomic_load(&s->done) < MOST - 1; k++)
+    if (s->waits && i == 0) { /* minutes at most, against hanging */
+        for (int k = 0; k < 300000 && atomic_load(&s->done) < MOST - 1; k++)
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         s->in_vain = atomic_load(&s->done) < MOST - 1;
     }

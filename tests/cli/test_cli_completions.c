@@ -75,7 +75,7 @@ static void test_zsh(void **state) {
         "zpty -r z line '*ready*'\n"
         ": >offers\n"
         "zpty -w -n z \"$1\"$'\\t\\x18'\n"
-        "for i in {1..100}; do grep -qx told offers && exit 0; zpty -r -t z line; sleep 0.05; done\n"
+        "for i in {1..6000}; do grep -qx told offers && exit 0; zpty -r -t z line; sleep 0.05; done\n"
         "exit 1\n"
         "EOF\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

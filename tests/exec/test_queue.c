@@ -17,7 +17,7 @@ static void bound(asc_ctx *ctx, size_t nodes, double bytes, double flops, double
     if (nodes > 0) l.nodes = nodes;
     if (bytes > 0) l.live_bytes = bytes;
     if (flops > 0) l.flops = flops;
-    if (seconds >= 0) l.seconds = seconds;
+    l.seconds = seconds >= 0 ? seconds : 1e9; /* a machine may be slow, and busy */
     asc_exec_set_limits(ctx, &l);
 }
 

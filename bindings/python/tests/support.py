@@ -1,9 +1,11 @@
 """What the tests share: paths, small models, the command line, an ONNX file written by hand."""
 import json
 import os
+import signal
 import struct
 import subprocess
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 DATA = os.path.join(ROOT, "tests", "data")
@@ -14,6 +16,8 @@ CLASSIFIER = os.path.join(DATA, "encoders", "xlm-roberta")
 FOLDER = os.path.join(DATA, "hf", "llama-llama3")
 REAL = os.environ.get("ASC_MODEL", "")  # SmolLM2, "" = not here
 IDS = [5, 14, 11, 9, 18, 3, 7, 12, 10]
+#: Seconds, against hanging only: a machine may be slow, and busy.
+PATIENCE = 600
 #: What two runs of one question may differ in.
 CLOCKS = ("seconds", "predicted_seconds", "predicted_least_seconds", "peak_bytes", "predicted_peak_bytes")
 
@@ -36,8 +40,16 @@ def same_document(test, a, b):
 def python(code, **env):
     """Another Python with the same package; (exit code, what it printed)."""
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          env={**os.environ, **env}, timeout=300, check=False)
+                          env={**os.environ, **env}, timeout=PATIENCE, check=False)
     return done.returncode, done.stdout
+
+
+def press():
+    """Ctrl-C, when this process has worked for a while since."""
+    begun = time.process_time()
+    while time.process_time() < begun + 0.2:
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 # ---- an ONNX file: protobuf fields by number ----

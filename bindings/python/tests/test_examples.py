@@ -15,7 +15,7 @@ class Examples(unittest.TestCase):
     def run_one(self, name, *models):
         with tempfile.TemporaryDirectory() as folder:
             page = os.path.join(folder, "page.html")
-            done = subprocess.run([sys.executable, os.path.join(FOLDER, name + ".py"), *models, page], timeout=300,
+            done = subprocess.run([sys.executable, os.path.join(FOLDER, name + ".py"), *models, page], timeout=support.PATIENCE,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, cwd=folder)
             self.assertEqual(done.returncode, 0, done.stdout)
             with open(page, encoding="utf-8") as f:

@@ -44,19 +44,20 @@ class Threads(unittest.TestCase):
 
     def test_others_run_meanwhile(self):
         m = ascribe.load(support.DECODER, threads=1)
-        ticks, done = [0], threading.Event()
+        done = threading.Event()
 
         def count():
-            while not done.is_set():
-                ticks[0] += 1
+            for _ in range(10):
                 time.sleep(0.001)
+            while not done.wait(0.01):  # again and again: it may not have begun
+                m.cancel()
 
         t = threading.Thread(target=count)
         t.start()
-        m.explain(LONG, target=TARGET, method="integrated-gradients", rule="gauss-legendre", steps=40)
+        with self.assertRaises(ascribe.Cancelled):  # minutes, were there nobody to stop it
+            m.explain(LONG, target=TARGET, method="integrated-gradients", rule="riemann-middle", steps=100000)
         done.set()
         t.join()
-        self.assertGreater(ticks[0], 3)
 
     def test_cancel_from_another_thread(self):
         m = ascribe.load(support.DECODER, threads=1)
@@ -72,9 +73,9 @@ class Threads(unittest.TestCase):
 
         t = threading.Thread(target=work)
         t.start()
-        self.assertTrue(started.wait(60))
+        self.assertTrue(started.wait(support.PATIENCE))
         m.cancel()
-        t.join(60)
+        t.join(support.PATIENCE)
         self.assertFalse(t.is_alive())
         self.assertIsInstance(seen[0], ascribe.Cancelled)
         m.logits(PROMPT)
@@ -90,7 +91,7 @@ class Threads(unittest.TestCase):
 
         t = threading.Thread(target=work)
         t.start()
-        self.assertTrue(started.wait(60))
+        self.assertTrue(started.wait(support.PATIENCE))
         m.close()
         with self.assertRaises(ascribe.FailedPrecondition):
             m.logits(PROMPT)
@@ -148,20 +149,16 @@ sys.path.insert(0, %r)
 import support, ascribe
 m = ascribe.load(support.DECODER, threads=1)
 m.logits("one")
-def press():
-    time.sleep(0.5)
-    press.at = time.process_time()
-    os.kill(os.getpid(), signal.SIGINT)
-threading.Thread(target=press).start()
-try:
-    while True:
-        m.explain(" ".join("w%%d" %% i for i in range(60)), target="x", method="kernel-shap", samples=100000)
+threading.Thread(target=support.press).start()
+try:  # minutes, if it were not stopped
+    m.explain(" ".join("w%%d" %% i for i in range(60)), target="x", method="integrated-gradients",
+              rule="riemann-middle", steps=100000)
     print("ended")
 except KeyboardInterrupt:
-    print("interrupted", time.process_time() - press.at < 1.0)
+    print("interrupted")
 print(m.generate("one", 2) == m.generate("one", 2), signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 """ % os.path.dirname(os.path.abspath(__file__)))
-        self.assertEqual((code, out), (0, "interrupted True\nTrue True\n"))
+        self.assertEqual((code, out), (0, "interrupted\nTrue True\n"))
 
     def test_a_handler_of_the_callers(self):
         code, out = support.python("""
@@ -171,10 +168,10 @@ import support, ascribe
 seen = []
 signal.signal(signal.SIGINT, lambda *a: seen.append(1))
 m = ascribe.load(support.DECODER, threads=1)
-threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-start = time.monotonic()
-while time.monotonic() - start < 1.0:
+threading.Thread(target=support.press).start()
+while not seen:
     m.explain("one two three four", target="x", method="shapley-value-sampling", samples=50)
+m.explain("one", target="x")
 print(len(seen))
 """ % os.path.dirname(os.path.abspath(__file__)))
         self.assertEqual((code, out), (0, "1\n"))  # his handler ran, nothing was stopped
@@ -220,7 +217,7 @@ print(before, disabled(), now.size >= 1 << 16)
         value = m.explain(PROMPT, target=TARGET).value
         pid = os.fork()
         if pid == 0:  # its parent's threads are not there: it would wait for them for ever
-            signal.alarm(30)
+            signal.alarm(300)
             with ascribe.load(support.DECODER, threads=2) as m2:
                 os._exit(0 if m2.explain(PROMPT, target=TARGET).value == value else 1)
         self.assertEqual(os.waitpid(pid, 0)[1], 0)
