@@ -36,10 +36,12 @@ static inline char *program_path(program *p, const char *name) {
     return path;
 }
 
-/* Shell functions for commands that stop work: they wait for what happened, not for a time.
- * computing PID: until this process has opened a model and computed for a fifth of a second, or has ended.
- * lines N FILE PID: until the file has so many lines, or this process has ended. */
-#define PROGRAM_WAITS                                                                                        \
+/* Shell functions: awk whose numbers have points in every locale, and, for commands that stop work, waiting
+ * for what happened, not for a time. computing PID: until this process has opened a model and computed for a
+ * fifth of a second, or has ended. lines N FILE PID: until the file has so many lines, or this process has
+ * ended. */
+#define PROGRAM_TOOLS                                                                                        \
+    "awk() { LC_ALL=C command awk \"$@\"; }; "                                                               \
     "ended() { [ ! -e /proc/$1 ] || grep -q '^State:.*Z' /proc/$1/status; }; "                               \
     "ticks() { cut -d ' ' -f 14 /proc/$1/stat; }; "                                                          \
     "computing() { until ended $1 || { grep -q gguf /proc/$1/maps && [ $(ticks $1) -ge 20 ]; }; do "         \
@@ -55,7 +57,7 @@ static inline int program_run(program *p, const char *command) {
     snprintf(line, sizeof line,
              "cd %s || exit 99; A=$PWD/.build/ascribe D=$PWD/.data; Z=$D/goldens/zoo_gguf; "
              "L=$Z/llama-q8_0/model.gguf; G=$Z/gemma2-f16/model.gguf; Q=$Z/qwen3-q5_0/model.gguf; "
-             "B=$D/goldens/bad_gguf; unset NO_COLOR COLORTERM COLUMNS; " PROGRAM_WAITS "{ %s\n} "
+             "B=$D/goldens/bad_gguf; unset NO_COLOR COLORTERM COLUMNS; " PROGRAM_TOOLS "{ %s\n} "
              ">out 2>err </dev/null",
              p->folder, command);
     int st = system(line);

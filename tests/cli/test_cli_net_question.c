@@ -116,8 +116,8 @@ static void pictures(void **state) {
     };
     program *p = *state;
     char model[4096], picture[4096], options[5000];
-    snprintf(model, sizeof model, "%s", test_data("encoders/deit"));
-    snprintf(picture, sizeof picture, "%s", test_data("image/rgb.png"));
+    snprintf(model, sizeof model, "%s", program_path(p, ".data/encoders/deit"));
+    snprintf(picture, sizeof picture, "%s", program_path(p, ".data/image/rgb.png"));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         asc_ctx *ctx = test_ctx("cpu", NULL);
         asc_strbuf b, json;
@@ -153,7 +153,8 @@ static void tables(void **state) {
     };
     program *p = *state;
     char model[4096], json[1000];
-    snprintf(model, sizeof model, "%s", test_data("onnx/simple/test_single_relu_model/model.onnx"));
+    snprintf(model, sizeof model, "%s",
+             program_path(p, ".data/onnx/simple/test_single_relu_model/model.onnx"));
     program_expect(p, 0, NULL, "printf 'a,b\\n3,-2\\n' >r.csv; printf 'cat\\ndog\\n' >l.txt");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(json, sizeof json, "{%s}", cases[i].keys);
