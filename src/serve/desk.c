@@ -23,6 +23,13 @@ bool desk_takes(exchange *x) {
     return true;
 }
 
+bool desk_has_id(const server *s, const char *id) {
+    const exchange *x = s->desk;
+    if (s->at_desk != NULL && strcmp(s->at_desk->id, id) == 0) return true;
+    while (x != NULL && strcmp(x->id, id) != 0) x = x->next;
+    return x != NULL;
+}
+
 /* Of a file that is no longer the one that was opened nothing is asked, not even a price. */
 static bool model_is_there(exchange *x) {
     serve_fault f;
@@ -72,9 +79,11 @@ void *desk_main(void *cls) {
             pthread_cond_wait(&s->asked, &s->lock);
             continue;
         }
+        s->at_desk = x;
         pthread_mutex_unlock(&s->lock);
         if (model_is_there(x)) x->route->handle(x);
         pthread_mutex_lock(&s->lock);
+        s->at_desk = NULL;
         x->handled = true;
         MHD_resume_connection(x->mhd);
     }

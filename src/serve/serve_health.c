@@ -41,6 +41,8 @@ void serve_job_state(exchange *x) {
             json_object_set_new(
                 doc, "progress",
                 json_pack("{s:s,s:f,s:f}", "what", j->what, "done", j->done, "total", j->total));
+    } else if (desk_has_id(s, exchange_part(x, "id"))) { /* it may become a job */
+        doc = json_pack("{s:s,s:s}", "id", exchange_part(x, "id"), "state", "pricing");
     }
     pthread_mutex_unlock(&s->lock);
     if (doc != NULL)

@@ -103,6 +103,8 @@ void exchange_free_fields(exchange *x);
 
 /* desk.c: where handlers run that may take a while. True: the connection is suspended until one has. */
 bool desk_takes(exchange *x);
+/* Whether the request of this id waits there or is handled. Call it with server.lock held. */
+bool desk_has_id(const server *s, const char *id);
 void *desk_main(void *cls);
 
 /* ---- reply.c ---- */
@@ -271,6 +273,7 @@ struct server {
     pthread_t worker, watcher, clerk;
     bool worker_on, watcher_on, clerk_on, closing, ending, model_changed;
     exchange *desk, *desk_last;    /* that wait there, the first one first */
+    exchange *at_desk;             /* that is handled; NULL: none */
     uint64_t recent[SERVE_RECENT]; /* clients that the desk served last, the newest first */
     double bench_since;            /* it was locked; 0: it is free */
     bool bench_stopped;            /* its work was cancelled for taking too long */

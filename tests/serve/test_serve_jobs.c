@@ -138,15 +138,19 @@ static bool desk_has(const server *s, size_t running, size_t waiting) {
 static void test_desk(void **state) {
     server *s = serve_test_start(NULL);
     int fd[5];
+    static const char *const ids[5] = {"00000000000000aa", NULL, "00000000000000bb", NULL, NULL};
     (void)state;
     for (int i = 0; i < 5; i++) {
-        fd[i] = begin(s, i < 4 ? 1 : 2, NULL,
+        fd[i] = begin(s, i < 4 ? 1 : 2, ids[i],
                       i == 0  ? "{\"think\": 1, \"note\": \"x\"}"
                       : i < 4 ? "{\"note\": \"a\"}"
                               : "{\"note\": \"b\"}");
         assert_true(wait_for(s, desk_has, 0, (size_t)i));
     }
     expect(ask(s, "GET /healthz", NULL), 200, NULL);
+    /* where they are is known, of the one that is handled and of those that wait */
+    expect(ask(s, "GET /v1/jobs/00000000000000aa", NULL), 200, "\"state\":\"pricing\"");
+    expect(ask(s, "GET /v1/jobs/00000000000000bb", NULL), 200, "\"state\":\"pricing\"");
     assert_true(wait_for(s, desk_has, 0, 4)); /* they all still are there */
     atomic_store(&jobs.let_go, true);
     for (int i = 0; i < 5; i++) expect(finish(fd[i]), 200, NULL);

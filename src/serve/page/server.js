@@ -131,7 +131,7 @@ export class Work {
         this.waited = true;
         this.onWaiting?.(job.before);
       } catch {
-        return; // it is being priced, or done: nothing to tell
+        return; // it is done: nothing to tell
       }
     }
   }
