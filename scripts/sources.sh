@@ -1,5 +1,6 @@
 #!/bin/sh
-# Lists the source files of one kind, in a stable order, for meson.build. Kinds: inc lib kernel avx2 avx512 amx cli programs page test goldens nodetests fuzz example bench python.
+# Lists the source files of one kind, in a stable order, for meson.build. Kinds: inc lib kernel avx2 avx512 amx cli programs page test goldens nodetests fuzz example bench python;
+# variables: the environment variables that tests have empty.
 # Files of src/backends/cpu/kernels/ hold fast kernels: *_avx2.c, *_avx512.c and *_amx.c are compiled for those instructions.
 set -eu
 cd "$(dirname "$0")/.."
@@ -23,5 +24,6 @@ fuzz) find_c tests/fuzz 'fuzz_*.c' ;;
 example) find_c examples '*.c' ;;
 bench) find_c bench '*.c' ;;
 python) find_c bindings/python/src '*.c' ;;
+variables) sed -n 's/^[A-Z]*([^"]*"\(ASC_[A-Z_]*\)".*/\1/p' src/base/env.def src/cli/env.def | grep -v -x -e ASC_ISA -e ASC_THREADS ;;
 *) echo "usage: sources.sh KIND" >&2; exit 2 ;;
 esac

@@ -328,6 +328,8 @@ static void test_sleep(void **state) {
     if (sit_down(s)) {
         setenv("TERM", "xterm", 1);
         setenv("PS1", "$ ", 1);
+        unsetenv("LC_ALL");
+        setenv("LC_MESSAGES", "C", 1); /* it says "Stopped" */
         execl("/bin/bash", "bash", "--norc", "--noprofile", "--noediting", "-i", (char *)NULL);
         _exit(99);
     }
