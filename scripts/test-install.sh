@@ -3,6 +3,7 @@
 # pkg-config says, in C and in C++ where a C++ compiler is at hand; then runs the example on a tiny model.
 set -eu
 cd "$(dirname "$0")/.."
+case ${TMPDIR-} in *[[:space:]]*) unset TMPDIR ;; esac # pkg-config does not take a sysroot with blanks
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 die() {
