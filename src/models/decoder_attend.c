@@ -1,5 +1,7 @@
-/* decoder_attend.c - a layer's attention: the op where it says all, else taken apart: scores that fall with
- * the distance (ALiBi), chunks beyond which a token does not see, a sink that takes a part of the softmax. */
+/* decoder_attend.c - a layer's attention. What ALiBi adds to scores is a product of columns that queries and
+ * keys get beside their own, so that the ops compute it with everything else; a sink is such a column, too,
+ * where tokens are a tree. A chunk ends a tree. Tokens in a row are taken apart for chunks and sinks, and
+ * where somebody looks at probabilities. */
 #include "attention.h"
 #include "decoder.h"
 
@@ -9,87 +11,131 @@ static asc_attrs attrs_of(const asc_decoder *d, int64_t l) {
                        .f = {[ASC_ATTN_SCALE] = c->attn_scale, [ASC_ATTN_CAP] = c->attn_cap}};
 }
 
-/* Positions of the queries [T,1] and keys [1,S], as numbers. */
-typedef struct places {
-    asc_tensor *q, *k;
-} places;
-
-static asc_tensor *distance_bias(asc_decoder *d, const places *at) {
-    asc_ctx *ctx = d->ctx;
-    const int64_t s = at->k->shape.dims[1];
-    static const int swap[] = {1, 0};
-    if (d->slopes == NULL) return NULL;
-    if (d->cfg.alibi_rounded) { /* a table [context,H] of what is added at each key */
-        asc_tensor *keys = asc_cast(ctx, asc_reshape(ctx, at->k, ASC_SHAPE(s)), ASC_DTYPE_I32);
-        asc_tensor *rows = asc_transpose(ctx, asc_gather(ctx, d->slopes, keys), 2, swap);
-        return asc_reshape(ctx, rows, ASC_SHAPE(d->cfg.n_heads, 1, s));
-    }
-    return asc_mul(ctx, d->slopes, asc_sub(ctx, at->k, at->q));
+/* x [B,T,H,D] with the columns of more [1,T or 1,H or 1,n] behind it. */
+static asc_tensor *beside(asc_ctx *ctx, asc_tensor *x, asc_tensor *more) {
+    const int64_t *n = x->shape.dims;
+    if (more->poison != ASC_OK) return more;
+    asc_tensor *all[2] = {x, asc_broadcast(ctx, more, ASC_SHAPE(n[0], n[1], n[2], more->shape.dims[3]))};
+    return asc_concat(ctx, all, 2, 3);
 }
 
-/* mask, and of it what is in the query's own chunk. */
-static asc_tensor *in_chunk(asc_decoder *d, int64_t chunk, const places *at, asc_tensor *mask) {
+static asc_tensor *zeros(asc_ctx *ctx, int64_t n) { return asc_full(ctx, ASC_SHAPE(1, 1, 1, n), 0.0); }
+
+/* Columns whose product, times the scale, is ALiBi's: of keys at positions pos [S], the position or, where
+ * that is rounded, what each head of the group adds; of queries, the slope or a 1 in the head's own column.
+ */
+static asc_tensor *of_keys(asc_decoder *d, asc_tensor *pos) {
+    asc_ctx *ctx = d->ctx;
+    const asc_decoder_config *c = &d->cfg;
+    const int64_t s = pos->shape.dims[0];
+    if (!c->alibi_rounded) return asc_reshape(ctx, asc_cast(ctx, pos, ASC_DTYPE_F32), ASC_SHAPE(1, s, 1, 1));
+    return asc_reshape(ctx, asc_gather(ctx, d->slopes, pos), ASC_SHAPE(1, s, c->n_kv, c->n_heads / c->n_kv));
+}
+
+static asc_tensor *of_queries(asc_decoder *d) {
+    asc_ctx *ctx = d->ctx;
+    const asc_decoder_config *c = &d->cfg;
+    const int64_t each = c->n_heads / c->n_kv;
+    asc_tensor *x = d->slopes;
+    if (c->alibi_rounded) {
+        asc_tensor *i = asc_iota(ctx, each, 0.0, 1.0);
+        x = asc_equal(ctx, asc_reshape(ctx, i, ASC_SHAPE(each, 1)), asc_reshape(ctx, i, ASC_SHAPE(1, each)));
+        x = asc_broadcast(ctx, x, ASC_SHAPE(c->n_kv, each, each));
+    }
+    x = asc_scale(ctx, x, 1.0 / c->attn_scale);
+    return asc_reshape(ctx, x, ASC_SHAPE(1, 1, c->n_heads, c->alibi_rounded ? each : 1));
+}
+
+static int64_t n_columns(const asc_decoder *d) {
+    return d->slopes == NULL ? 0 : d->cfg.alibi_rounded ? d->cfg.n_heads / d->cfg.n_kv : 1;
+}
+
+/* mask [T,S], and of it what is in the query's own chunk; positions are those of tokens in a row. */
+static asc_tensor *in_chunk(asc_decoder *d, int64_t chunk, int64_t t, int64_t s, asc_tensor *mask) {
     asc_ctx *ctx = d->ctx;
     if (chunk == 0) return mask;
     /* half a token more keeps the quotient of a chunk's first token off the whole number */
-    const double of = 1.0 / (double)chunk;
-    asc_tensor *q = asc_floor(ctx, asc_scale(ctx, asc_shift(ctx, at->q, 0.5), of));
-    asc_tensor *k = asc_floor(ctx, asc_scale(ctx, asc_shift(ctx, at->k, 0.5), of));
-    asc_tensor *same = asc_equal(ctx, q, k);
-    return mask != NULL ? asc_mul(ctx, mask, same)
-                        : asc_broadcast(ctx, same, ASC_SHAPE(at->q->shape.dims[0], at->k->shape.dims[1]));
+    asc_tensor *at = asc_iota(ctx, s, 0.5 / (double)chunk, 1.0 / (double)chunk);
+    at = asc_floor(ctx, at);
+    asc_tensor *same = asc_equal(ctx, asc_reshape(ctx, asc_slice(ctx, at, 0, s - t, t), ASC_SHAPE(t, 1)),
+                                 asc_reshape(ctx, at, ASC_SHAPE(1, s)));
+    return mask != NULL ? asc_mul(ctx, mask, same) : same;
 }
 
 static asc_tensor *apart(asc_decoder *d, int64_t l, asc_tensor *q, asc_tensor *k, asc_tensor *v,
-                         asc_tensor *mask, const places *at, const asc_attend_eyes *eyes) {
+                         const asc_attend_eyes *eyes) {
     asc_ctx *ctx = d->ctx;
     const asc_attrs attrs = attrs_of(d, l);
-    asc_attn_parts s;
-    const asc_attn_more more = {.mask = in_chunk(d, d->cfg.plan[l].chunk, at, mask),
-                                .bias = distance_bias(d, at),
+    const int64_t t = q->shape.dims[1], s = k->shape.dims[1];
+    asc_attn_parts parts;
+    const asc_attn_more more = {.mask =
+                                    in_chunk(d, d->cfg.plan[l].chunk, t, s, asc_attn_mask(ctx, &attrs, t, s)),
                                 .sink = d->layers[l].sinks};
-    asc_attn_record_more(ctx, &attrs, q, k, v, &more, &s);
-    if (eyes != NULL) s.p = eyes->probs(eyes->self, l, s.p);
-    return asc_attn_unfold_q(ctx, &s, asc_matmul(ctx, s.p, s.v, false, false));
-}
-
-static bool is_plain(const asc_decoder *d, int64_t l) {
-    return d->slopes == NULL && d->cfg.plan[l].chunk == 0 && d->layers[l].sinks == NULL;
+    asc_attn_record_more(ctx, &attrs, q, k, v, &more, &parts);
+    if (eyes != NULL) parts.p = eyes->probs(eyes->self, l, parts.p);
+    parts.D = v->shape.dims[3];
+    return asc_attn_unfold_q(ctx, &parts, asc_matmul(ctx, parts.p, parts.v, false, false));
 }
 
 asc_tensor *asc_decoder_attend(asc_decoder *d, int64_t l, asc_tensor *q, asc_tensor *k, asc_tensor *v,
                                const asc_attend_eyes *eyes) {
     asc_ctx *ctx = d->ctx;
     const asc_decoder_config *c = &d->cfg;
+    const int64_t n = n_columns(d);
     if (q->poison != ASC_OK) return q;
     if (k->poison != ASC_OK || v->poison != ASC_OK) return k->poison != ASC_OK ? k : v;
-    if (eyes == NULL && is_plain(d, l))
-        return asc_sdpa(ctx, q, k, v, c->attn_scale, !c->not_causal, c->plan[l].window, c->attn_cap);
-    const asc_attrs attrs = attrs_of(d, l);
-    const int64_t t = q->shape.dims[1], s = k->shape.dims[1];
-    const places at = {.q = asc_reshape(ctx, asc_iota(ctx, t, (double)(s - t), 1.0), ASC_SHAPE(t, 1)),
-                       .k = asc_reshape(ctx, asc_iota(ctx, s, 0.0, 1.0), ASC_SHAPE(1, s))};
-    return apart(d, l, q, k, v, asc_attn_mask(ctx, &attrs, t, s), &at, eyes);
+    if (n > 0) {
+        asc_tensor *pos = asc_cast(ctx, asc_iota(ctx, k->shape.dims[1], 0.0, 1.0), ASC_DTYPE_I32);
+        q = beside(ctx, q, of_queries(d));
+        k = beside(ctx, k, of_keys(d, pos));
+    }
+    if (eyes != NULL || c->plan[l].chunk > 0 || d->layers[l].sinks != NULL) return apart(d, l, q, k, v, eyes);
+    if (n > 0) v = beside(ctx, v, zeros(ctx, n));
+    asc_tensor *y = asc_sdpa(ctx, q, k, v, c->attn_scale, !c->not_causal, c->plan[l].window, c->attn_cap);
+    return n > 0 ? asc_slice(ctx, y, 3, 0, c->head_dim) : y;
 }
 
-asc_tensor *asc_decoder_attend_tree(asc_decoder *d, int64_t l, asc_tensor *const *in) {
-    enum { Q, K, V, PARENT, POS, PAST_K, PAST_V };
+/* Of each key the one before it in its own chunk, -1 at a chunk's first. What is not before a key stands for
+ * the one before it, as in asc_sdpa_tree. */
+static asc_tensor *chunk_parents(asc_decoder *d, int64_t chunk, asc_tensor *parent, asc_tensor *pos) {
+    asc_ctx *ctx = d->ctx;
+    const double of = 1.0 / (double)chunk;
+    asc_tensor *at = asc_scale(ctx, asc_shift(ctx, asc_cast(ctx, pos, ASC_DTYPE_F32), 0.5), of);
+    at = asc_floor(ctx, at);
+    asc_tensor *up = asc_minimum(ctx, asc_cast(ctx, parent, ASC_DTYPE_F32),
+                                 asc_iota(ctx, parent->shape.dims[0], -1.0, 1.0));
+    asc_tensor *same = asc_equal(ctx, at, asc_gather(ctx, at, asc_cast(ctx, up, ASC_DTYPE_I32)));
+    up = asc_where(ctx, same, up, asc_full(ctx, ASC_SCALAR_SHAPE, -1.0));
+    return asc_cast(ctx, up, ASC_DTYPE_I32);
+}
+
+asc_tensor *asc_decoder_attend_tree(asc_decoder *d, int64_t l, asc_tensor *const *given) {
+    enum { Q, K, V, PARENT, POS, PAST_K, PAST_V, N_IN };
     asc_ctx *ctx = d->ctx;
     const asc_decoder_config *c = &d->cfg;
-    if (is_plain(d, l)) return asc_sdpa_tree(ctx, in, c->attn_scale, c->plan[l].window, c->attn_cap);
-    for (int i = 0; i <= PAST_V; i++) {
+    const int64_t n = n_columns(d);
+    const bool sink = d->layers[l].sinks != NULL;
+    asc_tensor *in[N_IN];
+    for (int i = 0; i < N_IN; i++) in[i] = given[i];
+    for (int i = 0; i < N_IN; i++) {
         if (in[i] != NULL && in[i]->poison != ASC_OK) return in[i];
     }
-    asc_tensor *k = in[K], *v = in[V];
-    if (in[PAST_K] != NULL) {
-        asc_tensor *ks[2] = {in[PAST_K], k}, *vs[2] = {in[PAST_V], v};
-        k = asc_concat(ctx, ks, 2, 1);
-        v = asc_concat(ctx, vs, 2, 1);
+    if (c->plan[l].chunk > 0) in[PARENT] = chunk_parents(d, c->plan[l].chunk, in[PARENT], in[POS]);
+    if (n > 0 || sink) {
+        const int64_t past = in[PAST_K] != NULL ? in[PAST_K]->shape.dims[1] : 0, now = in[K]->shape.dims[1];
+        asc_tensor *add = sink ? zeros(ctx, 1) : of_keys(d, in[POS]);
+        asc_tensor *q = sink ? asc_reshape(ctx, asc_scale(ctx, d->layers[l].sinks, 1.0 / c->attn_scale),
+                                           ASC_SHAPE(1, 1, c->n_heads, 1))
+                             : of_queries(d);
+        in[Q] = beside(ctx, in[Q], q);
+        in[K] = beside(ctx, in[K], sink ? add : asc_slice(ctx, add, 1, past, now));
+        in[V] = beside(ctx, in[V], zeros(ctx, sink ? 1 : n));
+        if (in[PAST_K] != NULL) {
+            in[PAST_K] = beside(ctx, in[PAST_K], sink ? add : asc_slice(ctx, add, 1, 0, past));
+            in[PAST_V] = beside(ctx, in[PAST_V], zeros(ctx, sink ? 1 : n));
+        }
     }
-    const int64_t t = in[Q]->shape.dims[1], s = in[POS]->shape.dims[0];
-    asc_tensor *pos = asc_cast(ctx, in[POS], ASC_DTYPE_F32);
-    const places at = {.q = asc_reshape(ctx, asc_slice(ctx, pos, 0, s - t, t), ASC_SHAPE(t, 1)),
-                       .k = asc_reshape(ctx, pos, ASC_SHAPE(1, s))};
-    asc_tensor *mask = asc_tree_mask(ctx, in[PARENT], in[POS], t, c->plan[l].window);
-    return apart(d, l, in[Q], k, v, mask, &at, NULL);
+    asc_tensor *y = sink ? asc_sdpa_tree_sink(ctx, in, c->attn_scale, c->plan[l].window, c->attn_cap)
+                         : asc_sdpa_tree(ctx, in, c->attn_scale, c->plan[l].window, c->attn_cap);
+    return n > 0 || sink ? asc_slice(ctx, y, 3, 0, c->head_dim) : y;
 }

@@ -131,11 +131,8 @@ static asc_status read_windows(asc_hf_reading *r, bool *sliding) {
         ASC_TRY(asc_hf_number(&r->k, "max_window_layers", 28.0, 0.0, 1e6, &layers));
         first = (int64_t)layers;
     }
-    if (f->windows == ASC_HF_WINDOW_TYPES && f->pattern > 0 && !f->pattern_fixed && !given) {
-        const char *key = asc_hf_key(&r->k, "sliding_window_pattern") != NULL ? "sliding_window_pattern"
-                                                                              : "_sliding_window_pattern";
-        ASC_TRY(asc_hf_count(&r->k, key, f->pattern, 1 << 20, &pattern));
-    }
+    if (f->windows == ASC_HF_WINDOW_TYPES && f->pattern > 0 && !f->pattern_fixed && !given)
+        ASC_TRY(asc_hf_count(&r->k, "sliding_window_pattern", f->pattern, 1 << 20, &pattern));
     for (int64_t l = 0; l < c->n_layers; l++) {
         if (!given) {
             sliding[l] = f->windows == ASC_HF_WINDOW_TYPES  ? pattern == 0 || (l + 1) % pattern != 0

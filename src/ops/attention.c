@@ -107,19 +107,22 @@ asc_tensor *asc_attn_mask(asc_ctx *ctx, const asc_attrs *attrs, int64_t n_querie
     return mask == NULL ? NULL : asc_broadcast(ctx, mask, ASC_SHAPE(n_queries, n_keys));
 }
 
-/* [H,T,S] where T and S may be 1 -> [G,R*T,S], as the scores of one sequence lie. */
-static asc_tensor *fold_bias(asc_ctx *ctx, const asc_attn_parts *s, asc_tensor *bias) {
-    bias = asc_broadcast(ctx, bias, ASC_SHAPE(s->H, s->T, s->S));
-    return asc_reshape(ctx, bias, ASC_SHAPE(s->G, s->H / s->G * s->T, s->S));
+/* A score of each head as one of each row: [B,G,R*T,1]. */
+static asc_tensor *sink_of_rows(asc_ctx *ctx, const asc_attn_parts *s, asc_tensor *sink) {
+    const int64_t rows = s->H / s->G * s->T;
+    sink = asc_broadcast(ctx, asc_reshape(ctx, sink, ASC_SHAPE(s->H, 1)), ASC_SHAPE(s->H, s->T));
+    return asc_broadcast(ctx, asc_reshape(ctx, sink, ASC_SHAPE(1, s->G, rows, 1)),
+                         ASC_SHAPE(s->B, s->G, rows, 1));
 }
 
-/* softmax over the scores s [B,G,R*T,S] and one more of each head, which is then left out. */
+asc_tensor *asc_attn_sink_column(asc_ctx *ctx, const asc_attrs *attrs, const asc_attn_parts *s,
+                                 asc_tensor *q) {
+    return asc_scale(ctx, asc_slice(ctx, q, 3, s->D - 1, 1), attrs->f[ASC_ATTN_SCALE]);
+}
+
+/* softmax over the scores s [B,G,R*T,S] and one more of each row, which is then left out. */
 static asc_tensor *softmax_beside(asc_ctx *ctx, const asc_attn_parts *parts, asc_tensor *s,
                                   asc_tensor *sink) {
-    const int64_t rows = parts->H / parts->G * parts->T;
-    sink = asc_broadcast(ctx, asc_reshape(ctx, sink, ASC_SHAPE(parts->H, 1)), ASC_SHAPE(parts->H, parts->T));
-    sink = asc_broadcast(ctx, asc_reshape(ctx, sink, ASC_SHAPE(1, parts->G, rows, 1)),
-                         ASC_SHAPE(parts->B, parts->G, rows, 1));
     asc_tensor *all[2] = {s, sink};
     return asc_slice(ctx, asc_softmax(ctx, asc_concat(ctx, all, 2, 3)), 3, 0, parts->S);
 }
@@ -139,7 +142,6 @@ void asc_attn_record_more(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, a
         out->tanh = asc_tanh(ctx, asc_scale(ctx, s, 1 / cap));
         s = asc_scale(ctx, out->tanh, cap);
     }
-    if (more->bias != NULL) s = asc_add(ctx, s, fold_bias(ctx, out, more->bias));
     if (mask != NULL) {
         mask = asc_reshape(ctx, asc_broadcast(ctx, mask, ASC_SHAPE(R, out->T, out->S)),
                            ASC_SHAPE(R * out->T, out->S));
@@ -147,7 +149,10 @@ void asc_attn_record_more(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, a
          * them 0. */
         s = asc_where(ctx, mask, s, asc_full(ctx, ASC_SCALAR_SHAPE, -1e30));
     }
-    out->p = more->sink != NULL ? softmax_beside(ctx, out, s, more->sink) : asc_softmax(ctx, s);
+    asc_tensor *sink = more->sink_in_q      ? asc_attn_sink_column(ctx, attrs, out, out->q)
+                       : more->sink != NULL ? sink_of_rows(ctx, out, more->sink)
+                                            : NULL;
+    out->p = sink != NULL ? softmax_beside(ctx, out, s, sink) : asc_softmax(ctx, s);
     if (mask != NULL) out->p = asc_mul(ctx, out->p, mask);
 }
 

@@ -6,8 +6,8 @@
 
 #include "descriptor.h"
 
-enum { ASC_ATTN_CAUSAL, ASC_ATTN_WINDOW }; /* i slots */
-enum { ASC_ATTN_SCALE, ASC_ATTN_CAP };     /* f slots */
+enum { ASC_ATTN_CAUSAL, ASC_ATTN_WINDOW, ASC_ATTN_SINK }; /* i slots; sink: sdpa_tree's only */
+enum { ASC_ATTN_SCALE, ASC_ATTN_CAP };                    /* f slots */
 enum { ASC_ATTN_N_ATTRS = 4 };
 extern const asc_attr_def asc_attn_attr_defs[ASC_ATTN_N_ATTRS];
 
@@ -34,6 +34,9 @@ asc_status asc_attn_infer(asc_ctx *ctx, const asc_call *c);
 double asc_attn_pairs(const asc_call *c);
 
 /* ---- sdpa_tree: keys that are a tree ---- */
+
+/* asc_sdpa_tree where the last column of q, times scale, is a score of each row that has no value. */
+asc_tensor *asc_sdpa_tree_sink(asc_ctx *ctx, asc_tensor *const *in, double scale, int64_t window, double cap);
 
 /* The key before key i of a tree: at most i - 1, below 0 = none. */
 static inline int64_t asc_tree_up(double parent, int64_t i) {
@@ -64,11 +67,14 @@ void asc_attn_record_masked(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q,
 /* What the op has no place for. */
 typedef struct asc_attn_more {
     asc_tensor *mask; /* [T,S]; NULL = all keys are seen */
-    asc_tensor *bias; /* [H,T,S], or 1 for T or S: added to the scores; NULL = nothing */
     asc_tensor *sink; /* [H]: a score that takes its part of the softmax and has no value; NULL = none */
+    bool sink_in_q;   /* the same is the last column of q, where keys have 0, times the scale */
 } asc_attn_more;
 void asc_attn_record_more(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *q, asc_tensor *k, asc_tensor *v,
                           const asc_attn_more *more, asc_attn_parts *out);
+/* The scores of sink_in_q: of q or of its tangent, folded [B,G,R*T,D] -> [B,G,R*T,1]. */
+asc_tensor *asc_attn_sink_column(asc_ctx *ctx, const asc_attrs *attrs, const asc_attn_parts *s,
+                                 asc_tensor *q);
 /* 1 where a query sees a key by the attributes: [T,S]; NULL when all see all. */
 asc_tensor *asc_attn_mask(asc_ctx *ctx, const asc_attrs *attrs, int64_t n_queries, int64_t n_keys);
 /* [B,T,H,D] -> [B,G,R*T,D] and back; [B,S,G,D] -> [B,G,S,D] and back. NULL gives NULL. */

@@ -5,8 +5,9 @@
  * (past_k, past_v), the others are k and v. Any numbers are a tree: a parent that is not before its child
  * counts as the key before it. What a query gives does not depend on the other sequences, on the numbers of
  * its keys, or on how many of them are past: kernels must keep to that, bit for bit, where those for many
- * rows are asked for (asc_set_many_rows); otherwise few queries may round differently. Gradients in both
- * directions: by the mask of the tree, a table [R,S]. */
+ * rows are asked for (asc_set_many_rows); otherwise few queries may round differently. With `sink` the last
+ * column of q, where keys have 0, is a score (times scale, not capped) that takes its part of the softmax and
+ * has no value. Gradients in both directions: by the mask of the tree, a table [R,S]. */
 #include <math.h>
 
 #include "attention.h"
@@ -18,10 +19,17 @@ enum { Q, K, V, PARENT, POS, PAST_K, PAST_V, N_IN, K_BLOCK = 128 };
 
 static const asc_attr_def attr_defs[] = {{"scale", ASC_ATTR_FLOAT, ASC_ATTN_SCALE},
                                          {"window", ASC_ATTR_INT, ASC_ATTN_WINDOW},
-                                         {"cap", ASC_ATTR_FLOAT, ASC_ATTN_CAP}};
+                                         {"cap", ASC_ATTR_FLOAT, ASC_ATTN_CAP},
+                                         {"sink", ASC_ATTR_BOOL, ASC_ATTN_SINK}};
 
 asc_tensor *asc_sdpa_tree(asc_ctx *ctx, asc_tensor *const *in, double scale, int64_t window, double cap) {
     const asc_attrs attrs = {.i = {[ASC_ATTN_WINDOW] = window}, .f = {scale, cap}};
+    return asc_apply(ctx, &asc_op_sdpa_tree, &attrs, in, in[PAST_K] == NULL ? PAST_K : N_IN);
+}
+
+asc_tensor *asc_sdpa_tree_sink(asc_ctx *ctx, asc_tensor *const *in, double scale, int64_t window,
+                               double cap) {
+    const asc_attrs attrs = {.i = {[ASC_ATTN_WINDOW] = window, [ASC_ATTN_SINK] = 1}, .f = {scale, cap}};
     return asc_apply(ctx, &asc_op_sdpa_tree, &attrs, in, in[PAST_K] == NULL ? PAST_K : N_IN);
 }
 
@@ -91,6 +99,10 @@ static void attend(const asc_ref_args *a, int64_t t, int64_t h) {
     const int64_t self = a->in[PARENT].dims[0] - q->dims[1] + t;
     const double *qr = q->data + t * q->strides[1] + h * q->strides[2];
     double *yr = y->data + t * y->strides[1] + h * y->strides[2], max = -INFINITY, sum = 0, s[K_BLOCK];
+    if (a->attrs->i[ASC_ATTN_SINK] != 0) { /* as a key that was seen first */
+        max = a->attrs->f[ASC_ATTN_SCALE] * qr[(D - 1) * q->strides[3]];
+        sum = 1;
+    }
     int64_t keys[K_BLOCK], n;
     for (int64_t d = 0; d < D; d++) yr[d * ys] = 0;
     for (int64_t i = self; (n = visible(a, self, &i, keys)) > 0;) {
@@ -141,7 +153,8 @@ static void record(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *const *in, 
         joined(ctx, past ? in[PAST_V] : NULL, in[V], past ? &in[PAST_V]->shape : NULL, &in[V]->shape);
     asc_tensor *mask =
         asc_tree_mask(ctx, in[PARENT], in[POS], in[Q]->shape.dims[1], attrs->i[ASC_ATTN_WINDOW]);
-    asc_attn_record_masked(ctx, attrs, in[Q], k, v, mask, out);
+    const asc_attn_more more = {.mask = mask, .sink_in_q = attrs->i[ASC_ATTN_SINK] != 0};
+    asc_attn_record_more(ctx, attrs, in[Q], k, v, &more, out);
 }
 
 static asc_tensor *decompose(asc_ctx *ctx, const asc_attrs *attrs, asc_tensor *const *in, int n_in) {
@@ -163,7 +176,14 @@ static asc_tensor *jvp(asc_jvp_args *a) {
     asc_tensor *ts = asc_attn_score_tangent(ctx, a->attrs, &s, tq, tk);
     if (ts != NULL) {
         if (slope != NULL) ts = asc_mul(ctx, ts, slope);
-        ty = asc_matmul(ctx, asc_softmax_grad(ctx, s.p, ts), s.v, false, false);
+        asc_tensor *tp = asc_softmax_grad(ctx, s.p, ts);
+        if (a->attrs->i[ASC_ATTN_SINK] != 0 && tq != NULL) { /* its score moves the others' shares, too */
+            int last[] = {3};
+            asc_tensor *rest = asc_shift(ctx, asc_neg(ctx, asc_sum(ctx, s.p, 1, last, true)), 1);
+            asc_tensor *by = asc_mul(ctx, rest, asc_attn_sink_column(ctx, a->attrs, &s, tq));
+            tp = asc_sub(ctx, tp, asc_mul(ctx, s.p, by));
+        }
+        ty = asc_matmul(ctx, tp, s.v, false, false);
     }
     if (tv != NULL) ty = asc_add_or(ctx, ty, asc_matmul(ctx, s.p, tv, false, false));
     return asc_attn_unfold_q(ctx, &s, ty);
@@ -180,17 +200,17 @@ static bool sample(int i, asc_sample *out) {
     static const struct {
         int64_t r, h, g, d, n, past, window;
         double scale, cap;
-    } cases[] = {{3, 1, 1, 2, 3, 0, 0, 0.7, 0},
-                 {2, 4, 2, 3, 5, 0, 0, 0.5, 0},
-                 {4, 2, 1, 3, 4, 3, 0, 0.6, 1.5},
-                 {3, 3, 3, 2, 6, 2, 3, 0.7, 0},
-                 {1, 1, 1, 1, 1, 0, 1, 1, 0}};
+        bool sink;
+    } cases[] = {{3, 1, 1, 2, 3, 0, 0, 0.7, 0, false},   {2, 4, 2, 3, 5, 0, 0, 0.5, 0, false},
+                 {4, 2, 1, 3, 4, 3, 0, 0.6, 1.5, false}, {3, 3, 3, 2, 6, 2, 3, 0.7, 0, false},
+                 {1, 1, 1, 1, 1, 0, 1, 1, 0, false},     {4, 4, 2, 3, 5, 2, 3, 0.8, 0, true}};
     if (i < 0 || i >= (int)(sizeof cases / sizeof cases[0])) return false;
     const int64_t keys = cases[i].n + cases[i].past;
     asc_shape kv = ASC_SHAPE(1, cases[i].n, cases[i].g, cases[i].d), past = kv, each = ASC_SHAPE(keys);
     past.dims[1] = cases[i].past;
     *out = (asc_sample){
-        .attrs = {.i = {[ASC_ATTN_WINDOW] = cases[i].window}, .f = {cases[i].scale, cases[i].cap}},
+        .attrs = {.i = {[ASC_ATTN_WINDOW] = cases[i].window, [ASC_ATTN_SINK] = cases[i].sink},
+                  .f = {cases[i].scale, cases[i].cap}},
         .n_in = cases[i].past > 0 ? N_IN : PAST_K,
         .in_dtype = {[PARENT] = ASC_DTYPE_I32, [POS] = ASC_DTYPE_I32},
         .in_shape = {ASC_SHAPE(1, cases[i].r, cases[i].h, cases[i].d), kv, kv, each, each, past, past},

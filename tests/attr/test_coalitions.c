@@ -20,6 +20,10 @@ static const char *const models[] = {
     "decoders/gptneox.gguf",
     "decoders/mixtral.gguf",
     "decoders/smollm3.gguf",
+    "decoders/bloom.gguf",
+    "decoders/gpt_oss.gguf",
+    "hf/falcon-alibi",
+    "hf/llama4_text",
 };
 enum { N_MODELS = sizeof models / sizeof *models };
 

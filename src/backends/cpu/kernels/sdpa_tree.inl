@@ -17,6 +17,7 @@ typedef struct tree_job {
     int32_t *first; /* query with which each segment begins, and the number of queries behind the last */
     int64_t segments;
     bool few;    /* few query rows: no packing */
+    bool sink;   /* q's last column is a score without a value */
     float *work; /* per thread */
     int64_t pack_floats, work_floats;
 } tree_job;
@@ -29,6 +30,7 @@ static void tree_plan(tree_job *j, const asc_call *c) {
     p->keys = asc_kmin(SDPA_KEYS, asc_kround(asc_kmax(p->s, 1), VW));
     p->tiles = asc_kceil(p->s, p->keys);
     j->past = p->s - c->in_shape[1].dims[1];
+    j->sink = c->attrs->i[2] != 0; /* ASC_ATTN_SINK */
     j->few = p->t * p->rep <= SDPA_FEW_ROWS && !c->many_rows;
     j->pack_floats = j->few ? 0 : p->keys * (p->d + p->dp);
     const int64_t rows = p->nq * p->rep;
@@ -133,7 +135,10 @@ static void tree_block(const tree_job *j, const tree_segment *s, int64_t t0, con
     const int64_t end = base + t0 + nt;
     int64_t first = end;
     sdpa_take_rows(p, j->q, 0, s->g, s->q0 + t0, nt, p->scale, q);
-    for (int64_t m = 0; m < rows; m++) max[m] = -INFINITY, sum[m] = 0;
+    for (int64_t m = 0; m < rows; m++) {
+        max[m] = j->sink ? q[m * p->d + p->d - 1] : -INFINITY;
+        sum[m] = j->sink ? 1.0f : 0.0f;
+    }
     for (int64_t t = t0; t < t0 + nt; t++) first = asc_kmin(first, s->lo[t]);
     first /= p->keys;
     if (j->few) memset(out, 0, (size_t)(rows * p->dp) * sizeof(float));
