@@ -42,6 +42,22 @@ typedef struct asc_batch {
  * (disk full); CANCELLED. */
 ASC_API ASC_MUST_USE asc_status asc_batch_run(asc_model *m, const asc_batch *b, asc_batch_counts *out);
 
+/* What asc_batch_run would cost, one line after the other (side by side they take less time). */
+typedef struct asc_batch_cost {
+    size_t lines, failed; /* of the prompts file; of these, those that cannot be read or do not fit */
+    size_t priced;        /* lines whose price was asked: all of a small file; the others lie between these */
+    double seconds,
+        least_seconds; /* at most, where a line ends by itself once it is exact enough; at least */
+    double n_forward, n_backward, flops;
+    size_t peak_bytes, peak_line; /* the largest of a line, and which it is, from 1 (0: there is none) */
+} asc_batch_cost;
+
+/* Prices a file of prompts without doing anything but measuring rates of the machine; b->results is not
+ * looked at and may be NULL. What is said goes to text and as JSON to json (each may be NULL). Errors:
+ * NOT_FOUND, INVALID_ARGUMENT, CANCELLED; those of a line are counted, and the first ones said. */
+ASC_API ASC_MUST_USE asc_status asc_batch_price(asc_model *m, const asc_batch *b, asc_batch_cost *out,
+                                                asc_text *text, asc_text *json);
+
 /* What a results file says as a whole: counts, and the words with the largest total score, over all prompts
  * and by class (an encoder's label, a language model's answer). Writes text, or JSON when `json`. `top`:
  * words of each table; 0 = 10. Errors: as above, INVALID_ARGUMENT. */

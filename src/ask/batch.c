@@ -69,10 +69,10 @@ static asc_status read_prompts(asc_batch_work *s) {
     return ASC_OK;
 }
 
-static asc_status check(asc_ctx *ctx, const asc_batch *b) {
+asc_status asc_batch_check(asc_ctx *ctx, const asc_batch *b) {
     const asc_request *q = b->request;
-    if (b->struct_size < sizeof *b || b->prompts == NULL || b->results == NULL || q == NULL)
-        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "batch: prompts, results or the request is missing");
+    if (b->struct_size < sizeof *b || b->prompts == NULL || q == NULL)
+        return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "batch: prompts or the request is missing");
     if (q->prompt.ptr != NULL || q->prompt_ids != NULL || q->messages != NULL) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "a batch has its prompts in a file, and one was given besides");
         return asc_hint(ctx, "give either one prompt or a file of prompts");
@@ -146,7 +146,9 @@ asc_status asc_batch_run(asc_model *m, const asc_batch *b, asc_batch_counts *out
     asc_batch_made made = {0};
     size_t n = 0, share = 0;
     *out = (asc_batch_counts){0};
-    asc_status st = check(ctx, b);
+    asc_status st = asc_batch_check(ctx, b);
+    if (st == ASC_OK && b->results == NULL)
+        st = ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "batch: results is missing");
     if (st != ASC_OK) return st;
     ASC_TRY(read_prompts(&s));
     ASC_TRY(run_key(&s));

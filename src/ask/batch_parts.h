@@ -21,6 +21,8 @@ bool asc_batch_blank(asc_view line);
  * INVALID_ARGUMENT when there are none. */
 ASC_MUST_USE asc_status asc_batch_open(asc_ctx *ctx, const char *path, asc_map *map, asc_view *text,
                                        size_t *n_lines);
+/* INVALID_ARGUMENT: no file of prompts, or a prompt besides. */
+asc_status asc_batch_check(asc_ctx *ctx, const asc_batch *b);
 void asc_batch_key(asc_view v, char out[ASC_BATCH_KEY + 1]);
 
 /* One line of the prompts file as a request (batch_input.c): a question whose keys stand over what the run

@@ -2,7 +2,8 @@
  * opened once more (the file's pages are shared), take lines in order; the caller's thread writes their
  * results in the order of the prompts, counts, and hears of stops. A hand is at most AHEAD results before the
  * writing, so memory does not grow with the file. A line that does not fit a hand's share of the memory is
- * run again by the caller alone, with all of it, while the hands rest. */
+ * run again by the caller alone, with all of it but the hands' models, while the hands rest; when that is not
+ * enough, with these closed, which the hands then open again. */
 #include "batch_parts.h"
 #include "alloc.h"
 #include "budget.h"
@@ -24,7 +25,7 @@ typedef struct hand {
     pthread_t thread;
     bool runs;
     asc_ctx *ctx;
-    asc_model *m; /* NULL: it could not be opened, the others do the work */
+    asc_model *m; /* NULL: not open (yet, or any more) */
     /* Rings by number of the result: */
     asc_text *lines[AHEAD];
     asc_batch_place places[AHEAD];
@@ -45,9 +46,13 @@ struct team {
 
 /* ---- a hand ---- */
 
-static asc_status open_hand(hand *h) {
+static asc_status open_model(hand *h) {
     const asc_batch_work *s = h->t->s;
-    asc_status st = asc_model_open_like(s->m, h->ctx, s->b->weights, &h->m);
+    return h->m != NULL ? ASC_OK : asc_model_open_like(s->m, h->ctx, s->b->weights, &h->m);
+}
+
+static asc_status open_hand(hand *h) {
+    asc_status st = open_model(h);
     for (size_t i = 0; st == ASC_OK && i < AHEAD; i++) {
         st = asc_text_create(h->ctx, &h->lines[i]);
         if (st == ASC_OK) asc_text_compact(h->lines[i]);
@@ -65,16 +70,21 @@ static bool take(hand *h) {
 static void *work(void *self) {
     hand *h = self;
     team *t = h->t;
-    const bool open = open_hand(h) == ASC_OK;
+    const bool open = open_hand(h) == ASC_OK; /* else the others do the work */
     pthread_mutex_lock(&t->lock);
     t->n_busy--;
     while (open && take(h)) {
         const size_t k = h->n_made % AHEAD;
         t->n_busy++;
         pthread_mutex_unlock(&t->lock);
-        asc_status st = asc_batch_make(t->s, h->m, &h->places[k], t->share, h->lines[k], &h->made[k]);
+        h->made[k] = (asc_batch_made){.line = h->places[k].line};
+        asc_status st = open_model(h);
+        if (st == ASC_OK) st = asc_batch_make(t->s, h->m, &h->places[k], t->share, h->lines[k], &h->made[k]);
         pthread_mutex_lock(&t->lock);
-        if (st != ASC_OK) h->made[k].status = ASC_RESOURCE_EXHAUSTED; /* no text: the caller makes it */
+        if (st != ASC_OK) { /* no text: the caller makes it */
+            h->made[k].status = ASC_RESOURCE_EXHAUSTED;
+            asc_error_clear(h->ctx);
+        }
         h->n_made++;
         t->n_busy--;
         pthread_cond_signal(&t->caller_goes);
@@ -109,24 +119,39 @@ static hand *holder_of(const team *t, size_t line) {
     return NULL;
 }
 
-/* A line that did not fit a share: all hands rest and give back what they keep. */
+/* Bytes that the resting hands keep: they give back what is not in use, and with it their models. */
+static size_t kept_by_hands(team *t, bool models) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < t->n && t->hands[i].ctx != NULL; i++) { /* behind a NULL none was made */
+        hand *h = &t->hands[i];
+        if (models) {
+            asc_model_close(h->m);
+            h->m = NULL;
+        }
+        (void)asc_cache_empty(h->ctx);
+        bytes += asc_memory(h->ctx).live_total;
+    }
+    return bytes;
+}
+
+/* A line that did not fit a share, while all hands rest. */
 static asc_status put_alone(team *t, asc_batch_place at) {
     asc_batch_work *s = t->s;
-    asc_batch_made made;
+    asc_batch_made made = {0};
     asc_status st = ASC_OK;
+    const size_t limit = asc_request_limit(s->ctx, s->b->request);
     t->rest = true;
     while (st == ASC_OK && t->n_busy > 0) st = wait(t);
-    if (st == ASC_OK) {
-        size_t room = asc_request_limit(s->ctx, s->b->request);
-        for (size_t i = 0; i < t->n && t->hands[i].ctx != NULL; i++) { /* behind a NULL none was made */
-            (void)asc_cache_empty(t->hands[i].ctx);
-            const size_t live = asc_memory(t->hands[i].ctx).live_total;
-            room -= live < room ? live : room - 1;
-        }
-        at.alone = true;
-        st = asc_batch_one(s, &at, room, &made);
-        (void)asc_cache_empty(s->ctx);
+    at.alone = true;
+    for (int models = 0; st == ASC_OK && models < 2; models++) {
+        const size_t kept = kept_by_hands(t, models == 1);
+        /* without their models hands keep results that wait, which no bound counts */
+        st = asc_batch_make(s, s->m, &at, models == 1 ? 0 : kept < limit ? limit - kept : 1, s->made, &made);
+        if (st != ASC_RESOURCE_EXHAUSTED && made.status != ASC_RESOURCE_EXHAUSTED) break;
+        if (models == 0) st = ASC_OK;
     }
+    if (st == ASC_OK) st = asc_batch_put(s, s->made, made.status != ASC_OK);
+    (void)asc_cache_empty(s->ctx);
     t->rest = false;
     return st;
 }

@@ -125,6 +125,65 @@ static void a_bound_is_shared(void **state) {
                    "grep -q '\"line\":40,.*RESOURCE_EXHAUSTED.*raise --memory to at least' tight");
 }
 
+/* A line that takes the whole bound gets it: hands give their models back for it, and then go on. */
+static void hands_make_room(void **state) {
+    program_expect(
+        *state, 0, NULL,
+        MANY
+        "long=$(i=0; while [ $i -lt 120 ]; do printf 'the town '; i=$((i+1)); done); sed -i "
+        "\"40s/.*/{\\\"prompt\\\": \\\"$long\\\", \\\"method\\\": \\\"attention-rollout\\\"}/\" many.jsonl; "
+        "sed -n 40p many.jsonl >alone.jsonl; rm -f small room; "
+        "$A explain $L --prompts alone.jsonl --out small --threads 2 --memory 8M --quiet; "
+        "M=$(sed 's/.*at least \\([0-9]*M\\).*/\\1/' small); $A explain $L --prompts many.jsonl --out room "
+        "--threads 2 --memory $M --method saliency --quiet && [ $(grep -c '\"threads\":1' room) = 58 ] && "
+        "[ $(grep -c '\"status\":\"ok\"' room) = 60 ]");
+}
+
+static double number_of(program *p, asc_ctx *ctx, const char *key) {
+    asc_json *j = NULL;
+    assert_ok(ctx, asc_json_parse(ctx, p->out, p->out_len, &j));
+    const double v = asc_json_num(asc_json_get(j, key), NAN);
+    asc_json_free(j);
+    return v;
+}
+
+#define PASSES "grep -o '\"forward\":[0-9]*' done | sed 's/.*://' | awk '{s += $1} END {print s}'"
+
+/* What a file would cost is the sum over its lines, those that would fail are named, nothing is written. Of a
+ * large file not every line is asked. */
+static void prices(void **state) {
+    program *p = *state;
+    asc_ctx *ctx = test_ctx(NULL, NULL);
+    program_expect(
+        p, 0, "Nothing was computed",
+        MIXED "grep -v promt mixed.jsonl >good.jsonl; rm -f done; "
+              "$A explain $L --prompts good.jsonl --out done --dry-run 2>&1 >/dev/null; [ ! -e done ] && "
+              "$A explain $L --prompts good.jsonl --dry-run >&2");
+    program_expect(p, 0, NULL, "$A explain $L --prompts good.jsonl --out done --quiet; " PASSES);
+    const double passes = strtod(p->out, NULL);
+    program_expect(p, 0, NULL, "$A explain $L --prompts good.jsonl --dry-run --json -");
+    assert_true(number_of(p, ctx, "forward") >= passes && number_of(p, ctx, "forward") <= passes);
+    assert_true(number_of(p, ctx, "priced") >= 51 && number_of(p, ctx, "priced") <= 51);
+    program_expect(p, 1, NULL, "$A explain $L --prompts mixed.jsonl --dry-run --json -");
+    assert_true(number_of(p, ctx, "failed") >= 9 && number_of(p, ctx, "failed") <= 9);
+    assert_non_null(strstr(p->out, "promt"));
+    assert_true(number_of(p, ctx, "forward") >= passes && number_of(p, ctx, "forward") <= passes);
+    program_expect(p, 1, NULL, "$A explain $L --prompts good.jsonl --dry-run --memory 1M");
+    assert_non_null(strstr(p->out, "RESOURCE") != NULL ? p->out : strstr(p->out, "would fail"));
+    /* by the longest of a thousand; words, and so passes, by the number of tokens */
+    program_expect(
+        p, 0, NULL,
+        "i=0; while [ $i -lt 1000 ]; do w=; k=0; while [ $k -lt $((i * i % 23 + 2)) ]; do w=\"$w the "
+        "town\"; k=$((k+1)); done; echo \"{\\\"prompt\\\": \\\"$w\\\"}\"; i=$((i+1)); done >large.jsonl; "
+        "$A explain $L --prompts large.jsonl --dry-run --json -");
+    double want = 0.0;
+    for (int i = 0; i < 1000; i++)
+        want += 2.0 * (i * i % 23 + 2) + 3.0; /* each word, and three of the whole */
+    assert_true(number_of(p, ctx, "priced") <= 256);
+    assert_true(fabs(number_of(p, ctx, "forward") - want) <= 1e-9 * want);
+    test_ctx_end(ctx);
+}
+
 /* What one prompt leaves behind does not take the next one's room. */
 static void a_tight_bound_holds_for_all(void **state) {
     program_expect(*state, 0, NULL,
@@ -234,6 +293,8 @@ int main(void) {
                                        cmocka_unit_test(killed_side_by_side),
                                        cmocka_unit_test(a_bound_is_shared),
                                        cmocka_unit_test(a_tight_bound_holds_for_all),
+                                       cmocka_unit_test(hands_make_room),
+                                       cmocka_unit_test(prices),
                                        cmocka_unit_test(results_are_not_mixed),
                                        cmocka_unit_test(bad_calls),
                                        cmocka_unit_test(the_summary_adds_up),
