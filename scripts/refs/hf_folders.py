@@ -157,6 +157,9 @@ CASES = {
     "gpt_oss": ("gpt_oss", dict(num_local_experts=4, num_experts_per_tok=2, head_dim=8, sliding_window=3, swiglu_limit=1.0,
                                 rope_parameters=rope("yarn", theta=1500.0, factor=4.0, truncate=False,
                                                      original_max_position_embeddings=16)), "bfloat16", {}),
+    "gpt_oss-mxfp4": ("gpt_oss", dict(num_local_experts=3, num_experts_per_tok=2, head_dim=8, hidden_size=32, intermediate_size=32,
+                                      num_hidden_layers=1, sliding_window=3, rope_parameters=rope(theta=1500.0)), "bfloat16",
+                      dict(mxfp4=True)),
     "apertus": ("apertus", dict(rope_parameters=rope(
         "llama3", theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
         original_max_position_embeddings=32)), "bfloat16", {}),
@@ -178,7 +181,7 @@ SMALL = ["llama-bias-linear", "llama-f64", "llama-llama3", "qwen2-window", "qwen
          "stablelm-qk", "olmo", "qwen2_moe", "granitemoe", "arcee", "nemotron", "helium", "seed_oss", "ernie4_5", "ministral", "glm",
          "glm4", "exaone4", "exaone4-full", "hunyuan_v1_dense", "gptj", "gpt_neo", "gpt_bigcode", "gpt_bigcode-heads", "opt",
          "falcon-one", "falcon-groups", "falcon-serial", "persimmon", "exaone4-default-window", "gpt_neo-types", "gptj-scaled",
-         "seed_oss-defaults", "bloom", "mpt", "falcon-alibi", "codegen", "gpt_oss", "apertus", "granitemoeshared", "llama4_text",
+         "seed_oss-defaults", "bloom", "mpt", "falcon-alibi", "codegen", "gpt_oss", "gpt_oss-mxfp4", "apertus", "granitemoeshared", "llama4_text",
          "dbrx"]
 
 
@@ -216,6 +219,23 @@ def build(model_type, more, dtype):
             else:
                 p.copy_(torch.randn_like(p) * (0.6 if "embed" in name or "wte" in name else 0.35))
     return model.to(getattr(torch, dtype))
+
+
+def pack(model):
+    """Random experts in mxfp4 as gpt-oss is published, which the model gets as transformers reads them."""
+    from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+    out = {}
+    for i, layer in enumerate(model.model.layers):
+        for name in ("gate_up_proj", "down_proj"):
+            p = getattr(layer.mlp.experts, name)  # [E, in, out]
+            e, k, n = p.shape
+            blocks = torch.randint(0, 256, (e, n, k // 32, 16), dtype=torch.uint8)
+            scales = torch.randint(122, 126, (e, n, k // 32), dtype=torch.uint8)
+            with torch.no_grad():
+                p.copy_(convert_moe_packed_tensors(blocks, scales))
+            key = f"model.layers.{i}.mlp.experts.{name}"
+            out[key + "_blocks"], out[key + "_scales"] = blocks, scales
+    return out
 
 
 def to_old(c):
@@ -309,6 +329,7 @@ def write(out, name):
     folder = os.path.join(out, name)
     shutil.rmtree(folder, ignore_errors=True)
     model = build(model_type, more, dtype)
+    packed = pack(model) if opts.get("mxfp4") else None
     model.save_pretrained(folder, max_shard_size=opts.get("shard", "5GB"))
     for extra in ("generation_config.json",):
         if os.path.exists(os.path.join(folder, extra)):
@@ -333,6 +354,13 @@ def write(out, name):
     targets = torch.randint(3, SIZES["vocab_size"], (2,), generator=gen).tolist()
     (wide, scores), (narrow, rough) = exact(folder, ids, targets, True), exact(folder, ids, targets, False)
     noise = max(float((w - n).abs().max()) for w, n in zip(wide, narrow))
+    if packed is not None:
+        from safetensors.torch import load_file, save_file
+        f = os.path.join(folder, "model.safetensors")
+        state = {k: v for k, v in load_file(f).items() if k + "_blocks" not in packed}
+        save_file({**state, **packed}, f, metadata={"format": "pt"})
+        config["quantization_config"] = dict(quant_method="mxfp4", modules_to_not_convert=["lm_head"])
+        json.dump(config, open(path, "w"), indent=1, sort_keys=True)
     case = dict(format="zoo-case-1", name=name, task="causal-lm", model_type=model_type, weights_dtype=dtype,
                 expect="match", cases=[])
     for k, (i, w) in enumerate(zip(ids, wide)):

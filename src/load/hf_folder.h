@@ -65,6 +65,10 @@ ASC_MUST_USE asc_status asc_hf_json(const asc_hf_folder *f, const char *file, as
  * warning of values that f32 cannot hold. UNIMPLEMENTED names any other type. */
 ASC_MUST_USE asc_status asc_hf_put(const asc_hf_folder *f, asc_hf_tensor *t, int64_t first,
                                    const asc_weight *as, asc_weights *w);
+/* Experts in MXFP4 under that name, as [E,rows,cols], in a copy of the table's own: blocks, NAME_blocks, with
+ * NAME_scales of the folder. INVALID_ARGUMENT unless these fit each other (hf_mxfp4.c). */
+ASC_MUST_USE asc_status asc_hf_put_mxfp4(const asc_hf_folder *f, asc_hf_tensor *blocks, asc_view name,
+                                         asc_weights *w);
 /* t's own shape as a weight called name. UNIMPLEMENTED beyond four dimensions. */
 ASC_MUST_USE asc_status asc_hf_weight_of(const asc_hf_folder *f, const asc_hf_tensor *t, asc_view name,
                                          asc_weight *out);

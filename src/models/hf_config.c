@@ -49,6 +49,9 @@ static asc_status refuse_unknown(asc_hf_reading *r) {
         for (const char *const *p = lists[i]; p != NULL && *p != NULL; p += 2) {
             const asc_json *v = asc_hf_key(&r->k, p[0]);
             if (v == NULL || is_value(v, p[1])) continue;
+            if (r->f.quantised != NULL && strcmp(p[0], "quantization_config") == 0 &&
+                asc_view_eqs(asc_json_str(asc_json_get(v, "quant_method")), r->f.quantised))
+                continue;
             return asc_hf_refuse(&r->k, p[0],
                                  strcmp(p[0], "quantization_config") == 0
                                      ? "open the model before quantisation, or a GGUF file of it"

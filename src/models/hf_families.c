@@ -242,6 +242,10 @@ static const asc_hf_name gpt_oss[] = {ATTENTION,
                                       {"mlp.experts.gate_up_proj_bias", "ffn_gate_up_exps.bias"},
                                       {"mlp.experts.down_proj", "=ffn_down_exps"},
                                       {"mlp.experts.down_proj_bias", "ffn_down_exps.bias"},
+                                      {"mlp.experts.gate_up_proj_blocks", "*ffn_gate_up_exps"},
+                                      {"mlp.experts.gate_up_proj_scales", NULL}, /* read with the blocks */
+                                      {"mlp.experts.down_proj_blocks", "*ffn_down_exps"},
+                                      {"mlp.experts.down_proj_scales", NULL},
                                       END};
 static const asc_hf_name llama4[] = {ATTENTION,
                                      NORMS,
@@ -940,6 +944,7 @@ static const asc_hf_family families[] = {
      .more = asc_hf_more_gptj},
     {.model_type = "gpt_oss",
      .classes = "GptOssForCausalLM",
+     .quantised = "mxfp4",
      .layer = gpt_oss,
      .eps = 1e-5,
      .qkv_bias = "attention_bias",

@@ -30,7 +30,7 @@ typedef enum asc_hf_rope_layers {
 /* A place for a tensor. `hf` and `gguf` are names without prefix, layer and ".weight" or ".bias". */
 typedef struct asc_hf_name {
     const char *hf, *gguf; /* gguf: NULL = has no effect, "=NAME": stored [in, out], "+NAME": of experts, see
-                              hf_names.c */
+                              hf_names.c; "*NAME": of experts in MXFP4 */
 } asc_hf_name;
 
 struct asc_hf_reading;
@@ -38,6 +38,7 @@ struct asc_hf_reading;
 /* Zero and NULL mean what most families have: asc_hf_family_filled puts it in. */
 typedef struct asc_hf_family {
     const char *model_type, *classes; /* "LlamaForCausalLM ...": what `architectures` may hold */
+    const char *quantised;            /* a quant_method that is read here; NULL = none */
     const asc_hf_name *whole, *layer; /* names outside and inside of layers; end with {NULL, NULL} */
     const char *const *keys;          /* pairs: our name of a key, the family's own; end with NULL */
     asc_norm_kind norm;

@@ -96,7 +96,8 @@ bool asc_hf_gguf_name(const asc_hf_family *f, asc_view name, char *out, size_t s
     char buf[256];
     parts p = split(name, buf);
     const asc_hf_name *n = look_up(f, &p, false);
-    if (n == NULL || n->gguf == NULL || n->gguf[0] == '+' || p.end[0] == '\0') return false;
+    if (n == NULL || n->gguf == NULL || n->gguf[0] == '+' || n->gguf[0] == '*' || p.end[0] == '\0')
+        return false;
     const char *stem = n->gguf + (n->gguf[0] == '=' ? 1 : 0);
     int len = p.layer < 0 ? snprintf(out, size, "%s%s", stem, p.end)
                           : snprintf(out, size, "blk.%lld.%s%s", (long long)p.layer, stem, p.end);
@@ -172,6 +173,10 @@ static asc_status place(asc_hf_folder *folder, asc_hf_tensor *t, const asc_hf_fa
         return asc_hint(folder->ctx, "the files are of different models; fetch them again");
     }
     if (n->gguf[0] == '+') return place_experts(folder, t, n, &p, c, w);
+    if (n->gguf[0] == '*') {
+        snprintf(name, sizeof name, "blk.%lld.%s.weight", (long long)p.layer, n->gguf + 1);
+        return asc_hf_put_mxfp4(folder, t, asc_view_of(name), w);
+    }
     bool transposed = n->gguf[0] == '=';
     const char *stem = n->gguf + (transposed ? 1 : 0);
     /* what has no ending is a weight, unless the list says more */
