@@ -85,9 +85,10 @@ asc_tensor *asc_mix(asc_ctx *ctx, asc_tensor *h, const asc_mixture *m) {
     int last[] = {-1}, experts[] = {2};
     asc_tensor *score = asc_matmul(ctx, h, m->router, false, true);
     if (m->router_bias != NULL) score = asc_add(ctx, score, m->router_bias);
-    asc_tensor *p = m->sigmoid ? asc_sigmoid(ctx, score) : asc_softmax(ctx, score);
-    asc_tensor *chosen = asc_top_k(ctx, m->sigmoid ? score : p, k, true);
+    asc_tensor *p = m->sigmoid ? score : asc_softmax(ctx, score);
+    asc_tensor *chosen = asc_top_k(ctx, p, k, true);
     asc_tensor *share = asc_take_along(ctx, p, chosen, -1);
+    if (m->sigmoid) share = asc_sigmoid(ctx, share);
     if (m->normalised) share = asc_div(ctx, share, asc_sum(ctx, share, 1, last, true));
     if (m->share_scale > 0.0) share = asc_scale(ctx, share, m->share_scale);
     share = asc_reshape(ctx, share, ASC_SHAPE(b, t, k, 1));

@@ -14,9 +14,13 @@ bool asc_lrp_routes(const asc_lrp_frame *f, const asc_grad_view *v, const asc_te
         return which->op != NULL && which->op->opcode == ASC_OPCODE_TOP_K && is_marked(v->useful, v, which);
     }
     /* shares made to add up to 1, and other shapes of them; a denominator takes no relevance anyway */
-    const bool same =
-        t->op->opcode == ASC_OPCODE_DIV || t->op->opcode == ASC_OPCODE_SCALE || t->op->fuse == ASC_FUSE_VIEW;
+    const bool same = t->op->opcode == ASC_OPCODE_SIGMOID || t->op->opcode == ASC_OPCODE_DIV ||
+                      t->op->opcode == ASC_OPCODE_SCALE || t->op->fuse == ASC_FUSE_VIEW;
     return same && t->n_in > 0 && is_marked(f->routing, v, t->in[0]);
+}
+
+void asc_lrp_gather(asc_vjp_args *a) {
+    if (a->moving[0]) asc_rule_indexed(a); /* else biases of the experts chosen: nothing to pass on */
 }
 
 int asc_lrp_beside_routing(const asc_vjp_args *a) {

@@ -55,6 +55,8 @@ void asc_lrp_linear(asc_vjp_args *a, asc_tensor *z, double eps);
 /* lrp_experts.c: whether a value is the weights of chosen experts, or made of nothing else that counts.
  * Values are asked about in the order of recording. */
 bool asc_lrp_routes(const asc_lrp_frame *f, const asc_grad_view *v, const asc_tensor *t);
+/* Rows of a table; where only the choice of rows moves, as that of experts, it is held fixed. */
+void asc_lrp_gather(asc_vjp_args *a);
 /* The input of a product that takes all of it because the other one is fixed; -1 = none. */
 int asc_lrp_beside_routing(const asc_vjp_args *a);
 

@@ -14,7 +14,7 @@ static const asc_rule_row rows[] = {
     {ASC_OPCODE_PAD, NULL, "moved"},
     {ASC_OPCODE_CONCAT, NULL, "moved"},
     {ASC_OPCODE_CAST, asc_rule_indexed, "moved"},
-    {ASC_OPCODE_GATHER, asc_rule_indexed, "moved"},
+    {ASC_OPCODE_GATHER, asc_lrp_gather, "moved; the choice is held fixed"},
     {ASC_OPCODE_TAKE_LAST, asc_rule_indexed, "moved"},
     {ASC_OPCODE_PUT_LAST, asc_rule_indexed, "moved"},
     {ASC_OPCODE_TAKE_ALONG, asc_rule_indexed, "moved"},
