@@ -47,7 +47,7 @@ start() {
     : >"$dir/$kind"
     ASC_CACHE=0 "$program" serve "$@" --port 0 --max-seconds 3600 >"$dir/$kind" 2>"$dir/$kind.log" &
     pids="$pids $!"
-    for _ in $(seq 600); do
+    for _ in $(seq 6000); do # against hanging only
         url=$(sed -n 's#.* at \(http://[^ ]*\)/$#\1#p' "$dir/$kind")
         [ -z "$url" ] || break
         kill -0 $! 2>/dev/null || break

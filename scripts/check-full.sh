@@ -73,7 +73,7 @@ run_fuzz() {
         name=$(basename "$source" .c)
         mkdir -p "build-fuzz/corpus/$name"
         printf '%s: ' "$name"
-        if build-fuzz/"$name" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=20 -rss_limit_mb=3000 -verbosity=0 \
+        if build-fuzz/"$name" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=300 -rss_limit_mb=3000 -verbosity=0 \
             -print_final_stats=1 -artifact_prefix="build-fuzz/$name-" "build-fuzz/corpus/$name" \
             "tests/fuzz/seeds/$name" >"build-fuzz/$name.log" 2>&1; then
             sed -n 's/^stat::number_of_executed_units: */inputs tried: /p' "build-fuzz/$name.log"

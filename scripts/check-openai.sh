@@ -30,10 +30,10 @@ serve() { # MODEL: starts a server on a free port; $address is where
     build/ascribe serve "$1" --port 0 --quiet >"$dir/log" 2>&1 &
     server=$!
     address=
-    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    while kill -0 "$server" 2>/dev/null; do
         address=$(sed -n 's|^ascribe serves .* at \(http://.*\)/$|\1|p' "$dir/log")
         [ -z "$address" ] || return 0
-        sleep 0.5
+        sleep 0.1
     done
     cat "$dir/log" >&2
     echo "check-openai: the server does not start" >&2

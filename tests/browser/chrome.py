@@ -25,6 +25,10 @@ def find():
     return None
 
 
+#: Seconds, against hanging only: a machine may be slow, and busy.
+PATIENCE = 600
+
+
 class Chrome:
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="ascribe-browser-")
@@ -35,7 +39,7 @@ class Chrome:
              "--force-color-profile=srgb", "--remote-debugging-port=0", "--user-data-dir=" + self.folder, "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         port_file = os.path.join(self.folder, "DevToolsActivePort")
-        end = time.time() + 30
+        end = time.time() + PATIENCE
         while not (os.path.exists(port_file) and open(port_file).read().count("\n") >= 1):
             if time.time() > end or self.process.poll() is not None:
                 self.close()
@@ -45,7 +49,7 @@ class Chrome:
 
     def page(self):
         request = urllib.request.Request("http://127.0.0.1:%d/json/new?about:blank" % self.port, method="PUT")
-        with urllib.request.urlopen(request, timeout=20) as r:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as r:
             return Page(json.load(r)["webSocketDebuggerUrl"])
 
     def close(self):
@@ -64,7 +68,7 @@ class Socket:
     def __init__(self, url):
         host, path = url.split("//", 1)[1].split("/", 1)
         name, port = host.split(":")
-        self.s = socket.create_connection((name, int(port)), timeout=30)
+        self.s = socket.create_connection((name, int(port)), timeout=PATIENCE)
         self.s.settimeout(None)
         key = base64.b64encode(os.urandom(16)).decode()
         self.s.sendall(("GET /%s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -173,7 +177,7 @@ class Page:
             self.n += 1
             n = self.n
             self.socket.send(json.dumps({"id": n, "method": name, "params": params}))
-            end = time.time() + 60
+            end = time.time() + PATIENCE
             while self.replies is not None and n not in self.replies:
                 if not self.lock.wait(end - time.time()):
                     raise TimeoutError(name)
@@ -193,9 +197,9 @@ class Page:
             raise RuntimeError(d.get("exception", {}).get("description", d["text"]) + " in " + text)
         return r["result"].get("value")
 
-    def wait(self, text, seconds=60):
+    def wait(self, text):
         """Until the expression is true."""
-        end = time.time() + seconds
+        end = time.time() + PATIENCE
         while True:
             try:
                 value = self.js("!!(%s)" % text)
@@ -206,7 +210,7 @@ class Page:
             if value:
                 return value
             if time.time() > end:
-                raise AssertionError("waited %d s for: %s" % (seconds, text))
+                raise AssertionError("waited %d s for: %s" % (PATIENCE, text))
             time.sleep(0.03)
 
     def goto(self, url):
@@ -215,7 +219,7 @@ class Page:
         r = self.cmd("Page.navigate", url=url)
         if r.get("errorText"):
             raise RuntimeError(url + ": " + r["errorText"])
-        self.loads.get(timeout=60)
+        self.loads.get(timeout=PATIENCE)
 
     def size(self, width, height, mobile=False):
         self.cmd("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
@@ -290,7 +294,7 @@ class Page:
             self.loads.get()
         self.cmd("DOM.focus", nodeId=self.node(selector))
         self.key("Enter")
-        self.loads.get(timeout=120)
+        self.loads.get(timeout=PATIENCE)
 
     def html(self):
         root = self.cmd("DOM.getDocument")["root"]["nodeId"]

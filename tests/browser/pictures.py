@@ -105,10 +105,10 @@ def main():
         p.fill("#q", "Anna lives in Berlin. The capital of France is")
         p.fill("#k-target", " Paris")
         p.click("#go")
-        p.wait(cases.SHOWN, 120)
+        p.wait(cases.SHOWN)
         cases.choose(p, "#k2-method", "shapley-value-sampling")
         p.click("#compare button")
-        p.wait("document.querySelectorAll('#sides .panel').length === 2 && " + cases.IDLE, 120)
+        p.wait("document.querySelectorAll('#sides .panel').length === 2 && " + cases.IDLE)
         p.js("document.activeElement.blur()")
         p.media(prefers_color_scheme="dark")
         cut(p, os.path.join(a.to, "page-compare.png"), "#against h2", "#sides dl")  # both have as many lines
