@@ -53,12 +53,6 @@ static asc_status run(asc_job *j) {
     return st;
 }
 
-static void price(const asc_job *j, double *n_forward, double *n_gradient) {
-    (void)j;
-    *n_forward = 0.0;
-    *n_gradient = 1.0;
-}
-
 const asc_method asc_method_gradient_x_attention = {
     .info = {.name = "gradient-x-attention",
              .captum = "",
@@ -78,5 +72,5 @@ const asc_method asc_method_gradient_x_attention = {
     .by_gradient = true,
     .by_token = true,
     .run = run,
-    .price = price,
+    .price = asc_job_price_one_gradient,
 };

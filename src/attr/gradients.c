@@ -267,3 +267,9 @@ asc_status asc_job_gradient(asc_job *j, const char *norm, double *saliency, doub
     j->r->n_backward++;
     return asc_scope_close(ctx, st);
 }
+
+void asc_job_price_one_gradient(const asc_job *j, double *n_forward, double *n_gradient) {
+    (void)j;
+    *n_forward = 0.0;
+    *n_gradient = 1.0;
+}

@@ -15,12 +15,6 @@ static asc_status run(asc_job *j) {
     return st;
 }
 
-static void price(const asc_job *j, double *n_forward, double *n_gradient) {
-    (void)j;
-    *n_forward = 0.0;
-    *n_gradient = 1.0;
-}
-
 static asc_status keep(void *self, size_t row, const asc_row_result *x) {
     asc_task *t = self;
     t->r->value[row] = x->f[0];
@@ -53,6 +47,6 @@ const asc_method asc_method_input_x_gradient = {
     .attribute = attribute,
     .price_rows = asc_price_one_gradient,
     .run = run,
-    .price = price,
+    .price = asc_job_price_one_gradient,
     .per_token = true,
 };

@@ -64,12 +64,6 @@ static asc_status run(asc_job *j) {
     return st;
 }
 
-static void price(const asc_job *j, double *n_forward, double *n_gradient) {
-    (void)j;
-    *n_forward = 0.0;
-    *n_gradient = 1.0;
-}
-
 const asc_method asc_method_lrp = {
     .info =
         {.name = "lrp",
@@ -95,5 +89,5 @@ const asc_method asc_method_lrp = {
     .attribute = attribute,
     .price_rows = asc_price_one_gradient,
     .run = run,
-    .price = price,
+    .price = asc_job_price_one_gradient,
 };

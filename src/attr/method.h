@@ -130,6 +130,9 @@ typedef struct asc_method {
     const char *rule, *captum_rule;
 } asc_method;
 
+/* price of methods that run the prompt once, forwards and backwards. */
+void asc_job_price_one_gradient(const asc_job *j, double *n_forward, double *n_gradient);
+
 #define METHOD(name) extern const asc_method asc_method_##name;
 #include "methods.def"
 #undef METHOD

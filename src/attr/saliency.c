@@ -16,12 +16,6 @@ static asc_status run(asc_job *j) {
     return st;
 }
 
-static void price(const asc_job *j, double *n_forward, double *n_gradient) {
-    (void)j;
-    *n_forward = 0.0;
-    *n_gradient = 1.0;
-}
-
 static asc_status keep(void *self, size_t row, const asc_row_result *x) {
     asc_task *t = self;
     bool is_signed = t->req->norm != NULL && strcmp(t->req->norm, "signed") == 0;
@@ -62,6 +56,6 @@ const asc_method asc_method_saliency = {
     .attribute = attribute,
     .price_rows = asc_price_one_gradient,
     .run = run,
-    .price = price,
+    .price = asc_job_price_one_gradient,
     .per_token = true,
 };
