@@ -106,7 +106,7 @@ def main():
     source = (ROOT / "include/ascribe/ops.def").read_text(encoding="utf-8")
     for m in re.finditer(r"^OP\(\w+, (\w+), \((.*?)\)\)", source, re.M):
         name = m.group(1)
-        if name in BY_HAND or name.endswith("_grad"):
+        if name in BY_HAND or name.endswith(("_grad", "_slope")):
             continue
         one = method(name, m.group(2), about.get(name, name))
         if one is not None:

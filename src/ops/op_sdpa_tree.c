@@ -54,6 +54,8 @@ static asc_status infer(asc_ctx *ctx, asc_call *c) {
     const int64_t n = c->in_shape[K].dims[1], past = c->n_in > PAST_K ? c->in_shape[PAST_K].dims[1] : 0;
     if (c->in_shape[K].dims[0] != 1) return asc_infer_fail(ctx, c, "a tree is one batch");
     if (c->in_shape[Q].dims[1] > n) return asc_infer_fail(ctx, c, "more queries than keys");
+    if (c->attrs->i[ASC_ATTN_SINK] != 0 && c->in_shape[Q].dims[3] == 0)
+        return asc_infer_fail(ctx, c, "queries without columns have no sink");
     for (int k = PARENT; k <= POS; k++) {
         if (c->in_shape[k].rank != 1 || c->in_shape[k].dims[0] != past + n)
             return asc_infer_fail(ctx, c, "parents and positions are not one a key");
