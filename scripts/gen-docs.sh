@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes the reference pages that the program knows best: docs/ops.md, docs/methods.md, docs/cli.md,
-# docs/formats/question.md, and the keywords of the Python package.
+# docs/formats/question.md, and the keywords and ops of the Python package.
 #   gen-docs.sh            writes them
 #   gen-docs.sh --check    compares only: exit 1 and the mending command when a page is stale
 set -eu
@@ -31,5 +31,7 @@ page docs/ops.md ops --markdown
 page docs/methods.md methods --markdown
 page docs/cli.md help --markdown
 page docs/formats/question.md help question --markdown
-python3 scripts/gen-python-keys.py $([ "$mode" = --check ] && echo --check) || stale=1
+for table in keys ops; do
+    python3 scripts/gen-python-$table.py $([ "$mode" = --check ] && echo --check) || stale=1
+done
 exit $stale
