@@ -299,7 +299,7 @@ static asc_status similarity_target(asc_job *j) {
     for (size_t i = 0; i < t.n; i++) ids[i] = t.tokens[i].id;
     st = asc_model_check_ids(j->m, ids, t.n, "text to be similar to");
     if (st == ASC_OK && !j->req->dry_run) {
-        st = asc_model_embed_kept(j->m, ids, t.n, e->similar, NULL);
+        st = asc_model_embed_kept(j->m, ids, t.n, e->similar, &j->saved_flops);
         j->r->n_forward++; /* also when it was kept: what an answer says of itself does not hang on the one
                               before it. estimate.c counts it in dry runs */
     }

@@ -82,6 +82,7 @@ typedef struct asc_job {
     unsigned inner;                  /* sites of blocks that have rows in the result (sweep.h); 0 = none */
     const struct asc_job *known;     /* another job of the same model; where its prompt is the same, its next
                                         tokens     are these and are not found again */
+    double saved_flops;              /* of what was kept of another job and counts as this one's */
     asc_request adapted;             /* the request, where a method explains another output: lrp the logit */
 } asc_job;
 

@@ -45,7 +45,7 @@ asc_status asc_map_open(asc_ctx *ctx, const char *path, asc_map *out) {
     }
     if (!S_ISREG(s.st_mode)) {
         ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "'%s' is not a regular file", path);
-        st = asc_hint(ctx, "copy it to a file first: the model is mapped, not streamed");
+        st = asc_hint(ctx, "copy it to a file first: it is mapped, not streamed");
         goto done;
     }
     if (s.st_size == 0) {

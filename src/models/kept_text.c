@@ -1,6 +1,7 @@
 /* kept_text.c - see kept_text.h. */
 #include "kept_text.h"
 #include "ascribe/precision.h"
+#include "exec.h"
 #include "hash.h"
 #include "runtime.h"
 #include <string.h>
@@ -19,14 +20,14 @@ static uint64_t settings_of(const asc_ctx *ctx) {
 }
 
 /* Without memory for it nothing is kept. */
-static void keep(asc_model *m, const int32_t *ids, size_t n, const double *embedding) {
+static void keep(asc_model *m, const int32_t *ids, size_t n, const double *embedding, double flops) {
     asc_ctx *ctx = m->ctx;
     const size_t width = asc_model_embedding_width(m);
     asc_model_forget_text(m);
     asc_kept_text *t = asc_calloc(ctx, ASC_MEM_GENERAL, 1, sizeof *t);
     if (t == NULL) goto failed;
     m->text = t;
-    *t = (asc_kept_text){.n = n, .settings = settings_of(ctx)};
+    *t = (asc_kept_text){.n = n, .flops = flops, .settings = settings_of(ctx)};
     t->ids = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *t->ids);
     t->embedding = asc_calloc(ctx, ASC_MEM_GENERAL, width, sizeof *t->embedding);
     if (t->ids == NULL || t->embedding == NULL) goto failed;
@@ -38,17 +39,18 @@ failed:
     asc_model_forget_text(m);
 }
 
-asc_status asc_model_embed_kept(asc_model *m, const int32_t *ids, size_t n, double *out, bool *ran) {
+asc_status asc_model_embed_kept(asc_model *m, const int32_t *ids, size_t n, double *out, double *saved) {
     const asc_kept_text *t = m->text;
-    const bool kept = t != NULL && t->n == n && memcmp(t->ids, ids, n * sizeof *ids) == 0 &&
-                      t->settings == settings_of(m->ctx);
-    if (ran != NULL) *ran = !kept;
-    if (kept) {
+    *saved = 0.0;
+    if (t != NULL && t->n == n && memcmp(t->ids, ids, n * sizeof *ids) == 0 &&
+        t->settings == settings_of(m->ctx)) {
         memcpy(out, t->embedding, asc_model_embedding_width(m) * sizeof *out);
+        *saved = t->flops;
         return ASC_OK;
     }
+    const double before = asc_exec_stats_of(m->ctx).flops;
     const asc_status st = asc_model_embed_text(m, ids, n, out);
-    if (st == ASC_OK) keep(m, ids, n, out);
+    if (st == ASC_OK) keep(m, ids, n, out, asc_exec_stats_of(m->ctx).flops - before);
     return st;
 }
 

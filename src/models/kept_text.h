@@ -9,13 +9,14 @@ typedef struct asc_kept_text {
     int32_t *ids; /* n */
     size_t n;
     double *embedding;
+    double flops;      /* of making it */
     uint64_t settings; /* of the context, when it was made: device, mode, levels of precision */
 } asc_kept_text;
 
 /* As asc_model_embed_text, unless the last text was the same and nothing changed that its bits depend on.
- * *ran, unless NULL: it was not kept, so the model ran. */
+ * *saved: FLOP that were not computed for it, 0 when the model ran. */
 ASC_MUST_USE asc_status asc_model_embed_kept(asc_model *m, const int32_t *ids, size_t n, double *out,
-                                             bool *ran);
+                                             double *saved);
 void asc_model_forget_text(asc_model *m);
 
 #endif
