@@ -160,6 +160,10 @@ CASES = {
     "gpt_oss-mxfp4": ("gpt_oss", dict(num_local_experts=3, num_experts_per_tok=2, head_dim=8, hidden_size=32, intermediate_size=32,
                                       num_hidden_layers=1, sliding_window=3, rope_parameters=rope(theta=1500.0)), "bfloat16",
                       dict(mxfp4=True)),
+    "glm4_moe": ("glm4_moe", dict(n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=10, n_shared_experts=2, use_qk_norm=True,
+                                  attention_bias=True, routed_scaling_factor=1.5, num_hidden_layers=2, head_dim=8), "bfloat16", {}),
+    "ernie4_5_moe": ("ernie4_5_moe", dict(moe_num_experts=4, moe_k=2, moe_intermediate_size=10, moe_num_shared_experts=1,
+                                          moe_layer_start_index=1, num_hidden_layers=3, moe_layer_end_index=1), "bfloat16", {}),
     "apertus": ("apertus", dict(rope_parameters=rope(
         "llama3", theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
         original_max_position_embeddings=32)), "bfloat16", {}),
@@ -181,7 +185,7 @@ SMALL = ["llama-bias-linear", "llama-f64", "llama-llama3", "qwen2-window", "qwen
          "stablelm-qk", "olmo", "qwen2_moe", "granitemoe", "arcee", "nemotron", "helium", "seed_oss", "ernie4_5", "ministral", "glm",
          "glm4", "exaone4", "exaone4-full", "hunyuan_v1_dense", "gptj", "gpt_neo", "gpt_bigcode", "gpt_bigcode-heads", "opt",
          "falcon-one", "falcon-groups", "falcon-serial", "persimmon", "exaone4-default-window", "gpt_neo-types", "gptj-scaled",
-         "seed_oss-defaults", "bloom", "mpt", "falcon-alibi", "codegen", "gpt_oss", "gpt_oss-mxfp4", "apertus", "granitemoeshared", "llama4_text",
+         "seed_oss-defaults", "bloom", "mpt", "falcon-alibi", "codegen", "gpt_oss", "gpt_oss-mxfp4", "glm4_moe", "ernie4_5_moe", "apertus", "granitemoeshared", "llama4_text",
          "dbrx"]
 
 
@@ -218,6 +222,9 @@ def build(model_type, more, dtype):
                 p.copy_(torch.randn_like(p) * 0.4)
             else:
                 p.copy_(torch.randn_like(p) * (0.6 if "embed" in name or "wte" in name else 0.35))
+        for name, p in list(model.named_buffers()) + list(model.named_parameters()):
+            if name.endswith("e_score_correction_bias"):
+                p.copy_(torch.randn_like(p) * 0.3)
     return model.to(getattr(torch, dtype))
 
 

@@ -199,6 +199,7 @@ static asc_tensor *mlp(asc_decoder *d, const asc_decoder_run *run, int64_t l, as
     if (w->router != NULL) {
         const asc_mixture m = {.router = w->router,
                                .router_bias = w->router_bias,
+                               .choice_bias = w->choice_bias,
                                .gate = w->gate_exps,
                                .up = w->up_exps,
                                .gate_up = w->gate_up_exps,

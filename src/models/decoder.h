@@ -98,7 +98,7 @@ typedef struct asc_layer {
     asc_tensor *sinks;        /* [H] or NULL */
     asc_proj q, k, v, qkv, o; /* either q, k, v or qkv */
     asc_proj gate, up, down;
-    asc_tensor *router, *router_bias;                        /* [E,D]; [E] or NULL */
+    asc_tensor *router, *router_bias, *choice_bias;          /* [E,D]; [E] or NULL, both */
     asc_experts gate_exps, up_exps, gate_up_exps, down_exps; /* asc_mixture's */
     asc_xielu xielu;                                         /* if the config says so */
     asc_tensor

@@ -65,6 +65,7 @@ void asc_bind_experts(asc_binder *b, asc_layer *l) {
     const asc_decoder_config *c = &b->d->cfg;
     l->router = asc_bind_matrix(b, "ffn_gate_inp.weight", true, c->n_experts, c->d_model);
     l->router_bias = asc_bind_vector(b, "ffn_gate_inp.bias", false, c->n_experts, 0.0);
+    l->choice_bias = asc_bind_vector(b, "exp_probs_b.bias", false, c->n_experts, 0.0);
     l->gate_up_exps = bind_stack(b, "ffn_gate_up", false, 2 * c->d_expert, c->d_model);
     if (l->gate_up_exps.w == NULL) {
         l->gate_exps = bind_stack(b, "ffn_gate", true, c->d_expert, c->d_model);

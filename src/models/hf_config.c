@@ -155,13 +155,13 @@ static asc_status read_experts(asc_hf_reading *r) {
                       : asc_hf_key(&r->k, "num_local_experts") != NULL ? "num_local_experts"
                                                                        : "num_experts";
     ASC_TRY(asc_hf_count(&r->k, key, f->n_experts, 65536, &c->n_experts));
-    ASC_TRY(asc_hf_count(&r->k, "num_experts_per_tok", f->n_used, c->n_experts, &c->n_experts_used));
+    ASC_TRY(count(r, "num_experts_per_tok", f->n_used, c->n_experts, &c->n_experts_used));
     ASC_TRY(asc_hf_count(&r->k, f->expert_width_key, f->expert_width, 1 << 24, &c->d_expert));
     c->shared_gate = f->shared_width_key != NULL;
     if (f->shared_width_key != NULL)
         ASC_TRY(asc_hf_count(&r->k, f->shared_width_key, f->shared_width, 1 << 24, &c->d_shared));
     c->norm_top_k = !f->raw_shares;
-    if (f->top_k_key != NULL) ASC_TRY(asc_hf_flag(&r->k, f->top_k_key, false, &c->norm_top_k));
+    if (f->top_k_key != NULL) ASC_TRY(asc_hf_flag(&r->k, f->top_k_key, f->normed_shares, &c->norm_top_k));
 done:
     return st;
 }
@@ -293,6 +293,7 @@ asc_status asc_hf_configure(const asc_hf_folder *folder, asc_arena *arena, asc_h
         ASC_TRY(refuse_unknown(&outer));
     }
     ASC_TRY(read_all(&r));
+    *out_family = r.f;
 done:
     if (st != ASC_OK) asc_decoder_config_deinit(ctx, out);
     return st;

@@ -182,6 +182,10 @@ static asc_status read_moe(asc_hf_reading *r) {
         int64_t l = asc_json_int(asc_json_at(sparse, i), -1);
         if (l >= 0 && l < c->n_layers) c->plan[l].moe = true;
     }
+    const int64_t end = r->moe_end > 0 ? r->moe_end : c->n_layers;
+    for (int64_t l = 0; l < c->n_layers; l++) {
+        if (l < r->moe_first || l >= end) c->plan[l].moe = false;
+    }
     for (size_t i = 0; i < asc_json_len(dense); i++) {
         int64_t l = asc_json_int(asc_json_at(dense, i), -1);
         if (l >= 0 && l < c->n_layers) c->plan[l].moe = false;

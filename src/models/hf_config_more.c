@@ -166,3 +166,50 @@ asc_status asc_hf_more_dbrx(asc_hf_reading *r) {
 done:
     return st;
 }
+
+/* A whole number from 0 on, where 0 has a meaning of its own. */
+static asc_status from_zero(asc_hf_reading *r, const char *key, int64_t fallback, int64_t *out) {
+    double v;
+    asc_status st = asc_hf_number(&r->k, key, (double)fallback, 0.0, 1 << 24, &v);
+    if (st == ASC_OK && v > floor(v)) st = asc_hf_invalid(&r->k, key, "a whole number");
+    if (st == ASC_OK) *out = (int64_t)v;
+    return st;
+}
+
+/* The width of experts that every token takes: `key` of them, side by side. */
+static asc_status shared_experts(asc_hf_reading *r, const char *key, int64_t fallback) {
+    int64_t n = 0, width = 0;
+    asc_status st = from_zero(r, key, fallback, &n);
+    if (st == ASC_OK) st = asc_hf_count(&r->k, r->f.expert_width_key, r->f.expert_width, 1 << 24, &width);
+    r->c->d_shared = n * width;
+    return st;
+}
+
+asc_status asc_hf_more_glm4_moe(asc_hf_reading *r) {
+    asc_status st = ASC_OK;
+    int64_t groups, chosen;
+    const bool other = asc_hf_key(&r->k, "num_mtp_layers") != NULL;
+    r->c->sigmoid_shares = true;
+    ASC_TRY(shared_experts(r, "n_shared_experts", 1));
+    ASC_TRY(asc_hf_number(&r->k, "routed_scaling_factor", 1.0, 1e-9, 1e9, &r->c->share_scale));
+    ASC_TRY(from_zero(r, "first_k_dense_replace", 1, &r->moe_first));
+    ASC_TRY(from_zero(r, other ? "num_mtp_layers" : "num_nextn_predict_layers", 1, &r->f.extra_layers));
+    ASC_TRY(asc_hf_count(&r->k, "n_group", 1, 65536, &groups));
+    ASC_TRY(asc_hf_count(&r->k, "topk_group", 1, 65536, &chosen));
+    if (groups != chosen) return asc_hf_refuse(&r->k, "n_group", "supported: as many as topk_group");
+done:
+    return st;
+}
+
+asc_status asc_hf_more_ernie_moe(asc_hf_reading *r) {
+    asc_status st = ASC_OK;
+    double last, least;
+    ASC_TRY(shared_experts(r, "moe_num_shared_experts", 2));
+    ASC_TRY(from_zero(r, "moe_layer_start_index", 1, &r->moe_first));
+    ASC_TRY(asc_hf_number(&r->k, "moe_layer_end_index", -1.0, -1.0, 1e6, &last));
+    ASC_TRY(asc_hf_number(&r->k, "moe_norm_min", 1e-12, 0.0, 1.0, &least));
+    if (least > 1e-9) return asc_hf_refuse(&r->k, "moe_norm_min", "supported: at most 1e-9");
+    r->moe_end = (int64_t)last + 1; /* -1: all */
+done:
+    return st;
+}

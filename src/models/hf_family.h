@@ -101,7 +101,9 @@ typedef struct asc_hf_family {
     const char *experts_key, *expert_width_key; /* NULL: no mixture */
     const char *top_k_key;                      /* a flag, false by default; NULL = always made to sum to 1 */
     bool raw_shares;                            /* ... or never */
-    int64_t n_experts, n_used, expert_width;    /* defaults; width 0: the key is required */
+    bool normed_shares;                         /* the flag's default is true */
+    int64_t extra_layers; /* layers behind the last that predict further tokens and are not read; by `more` */
+    int64_t n_experts, n_used, expert_width; /* defaults; width 0: the key is required */
     /* layers with a mixture, by number; else every so-manyth. "decoder_sparse_step"; NULL = no such list */
     const char *moe_list_key, *moe_step_key;
     const char
@@ -125,6 +127,7 @@ typedef struct asc_hf_reading {
     asc_hf_family f;  /* filled */
     asc_arena *arena; /* of lists that live as long as the weights */
     asc_decoder_config *c;
+    int64_t moe_first, moe_end; /* layers that can have a mixture; end 0 = all */
 } asc_hf_reading;
 /* The name that this family gives a key. */
 const char *asc_hf_key_name(const asc_hf_family *f, const char *key);
@@ -139,6 +142,8 @@ ASC_MUST_USE asc_status asc_hf_more_apertus(asc_hf_reading *r);
 ASC_MUST_USE asc_status asc_hf_more_granitemoeshared(asc_hf_reading *r);
 ASC_MUST_USE asc_status asc_hf_more_llama4(asc_hf_reading *r);
 ASC_MUST_USE asc_status asc_hf_more_dbrx(asc_hf_reading *r);
+ASC_MUST_USE asc_status asc_hf_more_glm4_moe(asc_hf_reading *r);
+ASC_MUST_USE asc_status asc_hf_more_ernie_moe(asc_hf_reading *r);
 /* hf_config_rope.c: c->rope and n_ropes. Needs head_dim and context. */
 ASC_MUST_USE asc_status asc_hf_read_ropes(asc_hf_reading *r);
 /* hf_config_layers.c: c->plan. */

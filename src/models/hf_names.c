@@ -157,6 +157,10 @@ static asc_status place(asc_hf_folder *folder, asc_hf_tensor *t, const asc_hf_fa
     char buf[256], name[200];
     asc_weight as;
     parts p = split(t->name, buf);
+    if (p.layer >= c->n_layers && p.layer < c->n_layers + f->extra_layers) {
+        t->used = true;
+        return ASC_OK;
+    }
     const asc_hf_name *n = look_up(f, &p, strcmp(p.end, ".bias") == 0);
     if (n == NULL && strcmp(f->model_type, "gemma3_text") == 0 && is_picture(t->name)) t->used = true;
     if (n == NULL) return ASC_OK;
@@ -191,6 +195,10 @@ static asc_status place(asc_hf_folder *folder, asc_hf_tensor *t, const asc_hf_fa
         as.dims[2] = as.dims[1];
         as.dims[1] = as.dims[0] / c->n_experts;
         as.dims[0] = c->n_experts;
+    }
+    if (as.rank == 2 && as.dims[0] == 1 && strcmp(stem, "exp_probs_b.bias") == 0) { /* of one group */
+        as.rank = 1;
+        as.dims[0] = as.dims[1];
     }
     as.transposed = transposed && as.rank >= 2;
     return asc_hf_put(folder, t, 0, &as, w);

@@ -86,7 +86,9 @@ asc_tensor *asc_mix(asc_ctx *ctx, asc_tensor *h, const asc_mixture *m) {
     asc_tensor *score = asc_matmul(ctx, h, m->router, false, true);
     if (m->router_bias != NULL) score = asc_add(ctx, score, m->router_bias);
     asc_tensor *p = m->sigmoid ? score : asc_softmax(ctx, score);
-    asc_tensor *chosen = asc_top_k(ctx, p, k, true);
+    asc_tensor *by = p;
+    if (m->choice_bias != NULL) by = asc_add(ctx, m->sigmoid ? asc_sigmoid(ctx, score) : p, m->choice_bias);
+    asc_tensor *chosen = asc_top_k(ctx, by, k, true);
     asc_tensor *share = asc_take_along(ctx, p, chosen, -1);
     if (m->sigmoid) share = asc_sigmoid(ctx, share);
     if (m->normalised) share = asc_div(ctx, share, asc_sum(ctx, share, 1, last, true));

@@ -56,6 +56,7 @@ typedef struct asc_experts {
 /* A mixture of experts of F neurons. */
 typedef struct asc_mixture {
     asc_tensor *router, *router_bias; /* [E,D]; [E] or NULL */
+    asc_tensor *choice_bias;          /* [E], added where experts are chosen and nowhere else; NULL = none */
     asc_experts gate, up, down;       /* gate.w NULL: not gated */
     asc_experts gate_up;              /* instead of gate and up if its w is there: 2F, the gate's first, */
     bool paired;                      /* or g0 u0 g1 u1 ... */

@@ -38,6 +38,17 @@ static void test_family_keys(void **state) {
         {"attn_config", "{\"kv_n_heads\": 3}", "attn_config.kv_n_heads is 3"},
         {"max_position_embeddings", "16", "max_seq_len is 64, but max_position_embeddings is 16"},
     };
+    static const edit glm4_moe[] = {
+        {"n_group", "2", "n_group is 2, which is not supported"},
+        {"first_k_dense_replace", "0.5", "first_k_dense_replace is 0.5"},
+        {"num_hidden_layers", "1", NULL}, /* the second layer is one that predicts a further token */
+        {"n_shared_experts", "1", "has shape"},
+    };
+    static const edit ernie_moe[] = {
+        {"moe_norm_min", "0.1", "moe_norm_min is 0.1"},
+        {"moe_k", "9", "moe_k is 9"},
+        {"moe_layer_end_index", "-1", "is missing"},
+    };
     static const edit gpt_neo[] = {
         {"attention_types", "[[[\"global\"], 1]]", "attention_types is a list of 1; expected pairs"},
         {"attention_types", "[[[\"wide\"], 2]]", "attention_types is a list of 1; expected pairs"},
@@ -47,6 +58,8 @@ static void test_family_keys(void **state) {
     RUN("gpt_oss", gpt_oss);
     RUN("llama4_text", llama4);
     RUN("dbrx", dbrx);
+    RUN("glm4_moe", glm4_moe);
+    RUN("ernie4_5_moe", ernie_moe);
     RUN("gpt_neo-types", gpt_neo);
 }
 
