@@ -26,7 +26,7 @@ static double largest(const asc_json *list) {
 }
 
 static void scores(goldens *g, const asc_json *cases, size_t c, asc_model *m, asc_request *r,
-                   const char *method, const asc_json *want, const char *key) {
+                   const char *method, const asc_json *want, const char *key, const asc_json *at_base) {
     asc_result *res = NULL;
     if (want == NULL) return;
     r->method = method;
@@ -42,6 +42,11 @@ static void scores(goldens *g, const asc_json *cases, size_t c, asc_model *m, as
         goldens_check(g, fabs(w - res->scores[i]) / tol, "case %zu, %s, token %zu: %.10g, expected %.10g", c,
                       key, i, res->scores[i], w);
     }
+    double base = asc_json_num(at_base, NAN);
+    if (at_base != NULL)
+        goldens_check(g, fabs(base - res->baseline_value) / tolerance(g, cases, "score", fabs(base)),
+                      "case %zu, %s, value at the baseline: %.10g, expected %.10g", c, key,
+                      res->baseline_value, base);
     asc_result_destroy(g->ctx, res);
 }
 
@@ -64,19 +69,22 @@ static void attributions(goldens *g, const asc_json *cases, size_t c, asc_model 
         goldens_check(g, fabs(want - res->value) / tolerance(g, cases, "score", fabs(want)),
                       "case %zu, score: %.10g, expected %.10g", c, res->value, want);
     asc_result_destroy(g->ctx, res);
-    scores(g, cases, c, m, &r, "saliency", asc_json_get(e, "saliency_l2"), "saliency_l2");
-    scores(g, cases, c, m, &r, "input-x-gradient", asc_json_get(e, "input_x_gradient"), "input_x_gradient");
+    scores(g, cases, c, m, &r, "saliency", asc_json_get(e, "saliency_l2"), "saliency_l2", NULL);
+    scores(g, cases, c, m, &r, "input-x-gradient", asc_json_get(e, "input_x_gradient"), "input_x_gradient",
+           NULL);
     r.rule = "gausslegendre";
     r.steps = 16;
     r.baseline = ASC_BASELINE_ZERO;
-    scores(g, cases, c, m, &r, "integrated-gradients", asc_json_get(ig, "zero"), "ig_gausslegendre_16.zero");
+    scores(g, cases, c, m, &r, "integrated-gradients", asc_json_get(ig, "zero"), "ig_gausslegendre_16.zero",
+           asc_json_get(e, "score_zero"));
     r.baseline = ASC_BASELINE_TOKEN;
     r.baseline_token = 2;
     scores(g, cases, c, m, &r, "integrated-gradients", asc_json_get(ig, "token_2"),
-           "ig_gausslegendre_16.token_2");
+           "ig_gausslegendre_16.token_2", asc_json_get(e, "score_token_2"));
     r.rule = NULL;
     r.steps = 0;
-    scores(g, cases, c, m, &r, "feature-ablation", asc_json_get(e, "feature_ablation"), "feature_ablation");
+    scores(g, cases, c, m, &r, "feature-ablation", asc_json_get(e, "feature_ablation"), "feature_ablation",
+           NULL);
 }
 
 /* Whether the case file lets the folder be refused, and whether it must be. */

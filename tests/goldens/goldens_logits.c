@@ -20,11 +20,10 @@ double goldens_noise(const asc_json *cases, const char *key) {
     return most;
 }
 
-static void greedy(goldens *g, asc_model *m, const asc_json *expected, size_t c, const int32_t *ids,
-                   size_t n) {
+static void greedy(goldens *g, asc_model *m, const asc_json *k, size_t c, const int32_t *ids, size_t n) {
     int32_t want[MAX_GREEDY], got[MAX_GREEDY];
-    size_t n_got = 0, n_want = goldens_ids(asc_json_get(asc_json_get(expected, "greedy"), "token_ids"), want,
-                                           MAX_GREEDY);
+    size_t n_got = 0,
+           n_want = goldens_ids(asc_json_get(asc_json_get(k, "greedy"), "token_ids"), want, MAX_GREEDY);
     asc_generate_options o = {.struct_size = sizeof o, .max_tokens = n_want, .ignore_eos = true};
     if (n_want > 0 && asc_generate(m, ids, n, &o, got, &n_got) != ASC_OK) {
         goldens_fail(g, "case %zu, greedy: %s", c, asc_error_message(g->ctx));
@@ -59,7 +58,7 @@ void goldens_logits(goldens *g, asc_model *m, const asc_json *cases, size_t c) {
                       (double)out[i], w);
     }
     free(out);
-    greedy(g, m, e, c, ids, n);
+    greedy(g, m, k, c, ids, n);
 }
 
 void goldens_texts(goldens *g, asc_model *m, const asc_json *list, const char *key,

@@ -317,6 +317,46 @@ static void check_outputs(onnx_case *c) {
     }
 }
 
+static bool is_site(const asc_net *net, const char *name) {
+    const char *s;
+    for (size_t i = 0; (s = asc_net_site(net, i)) != NULL; i++)
+        if (strcmp(s, name) == 0) return true;
+    return false;
+}
+
+/* Values in the middle of the net: shape, sum and 2-norm of those that are sites here. A sum of many values
+ * may cancel: of the norm times the root of their number. */
+static void check_trace(onnx_case *c) {
+    const asc_json *all = asc_json_get(c->k, "trace");
+    for (size_t i = 0; i < asc_json_len(all); i++) {
+        const asc_json *one = asc_json_at(all, i);
+        char name[256];
+        const char *site = name;
+        asc_array got = {0};
+        copy_text(asc_json_str(asc_json_at(one, 0)), name, sizeof name);
+        if (!is_site(c->net, name)) continue;
+        if (asc_net_run(c->net, c->inputs, asc_net_n_inputs(c->net), &site, 1, &got) != ASC_OK) {
+            goldens_fail(c->g, "value %s: %s", name, asc_error_message(c->g->ctx));
+            continue;
+        }
+        double sum = 0.0, squares = 0.0, n = (double)asc_array_count(&got);
+        for (int64_t e = 0; e < asc_array_count(&got); e++) {
+            double v;
+            asc_array_get(&got, e, 1, &v);
+            sum += v;
+            squares += v * v;
+        }
+        double want_sum = asc_json_num(asc_json_at(one, 2), NAN),
+               norm = asc_json_num(asc_json_at(one, 3), NAN),
+               tolerance = c->f64 ? 1e-6 : 1e-5; /* exporters write constants in f32 */
+        goldens_check(c->g, fabs(sqrt(squares) - norm) / (norm * tolerance + 1e-30),
+                      "value %s: norm %.9g, expected %.9g", name, sqrt(squares), norm);
+        goldens_check(c->g, fabs(sum - want_sum) / (norm * sqrt(n) * tolerance + 1e-30),
+                      "value %s: sum %.9g, expected %.9g", name, sum, want_sum);
+        asc_array_free(c->g->ctx, &got);
+    }
+}
+
 static void run_case(goldens *g, asc_net *net, const char *file, const char *name, const asc_json *k,
                      double floor, double flips) {
     char value[256];
@@ -332,6 +372,7 @@ static void run_case(goldens *g, asc_net *net, const char *file, const char *nam
     if (read_inputs(&c)) {
         read_target(&c, value, sizeof value);
         check_outputs(&c);
+        check_trace(&c);
         for (size_t i = 0; i < asc_json_len(all); i++) run_one(&c, asc_json_at(all, i));
     }
     for (size_t i = 0; i < MAX_IN; i++) golden_array_free(&c.in[i]);
