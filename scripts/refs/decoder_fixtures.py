@@ -112,11 +112,14 @@ MODELS |= {
     "dbrx": ("dbrx", tr.DbrxConfig(vocab_size=V, d_model=16, n_layers=2, n_heads=4, max_seq_len=64, attn_config=dict(
              kv_n_heads=2, clip_qkv=1.25, rope_theta=10000.0), ffn_config=dict(ffn_hidden_size=12, moe_num_experts=4, moe_top_k=2),
              attn_implementation="eager"), "f16"),
+    # no classes of their own in transformers: the formulas are Llama's
+    "exaone": ("exaone", tr.LlamaConfig(**BASE, rope_parameters=rope(1e6)), "f16"),
+    "internlm2": ("internlm2", tr.LlamaConfig(**BASE, rope_parameters=rope(1e6)), "f16"),
     "granitemoe_shared": ("granitemoe", tr.GraniteMoeSharedConfig(**BASE, num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=10,
                           embedding_multiplier=3.0, residual_multiplier=0.375, attention_multiplier=0.25, logits_scaling=0.5,
                           rope_parameters=rope()), "f16"),
 }
-PERMUTED = {"smollm3", "granite", "mixtral", "granitemoe", "granitemoe_shared", "arcee", "olmo"}
+PERMUTED = {"smollm3", "granite", "mixtral", "granitemoe", "granitemoe_shared", "arcee", "olmo", "internlm2"}
 # BLOOM writes the factor of its GELU with 8 digits
 import transformers.models.bloom.modeling_bloom as bloom_code
 bloom_code.BloomGelu.forward = lambda self, x: torch.nn.functional.gelu(x, approximate="tanh")

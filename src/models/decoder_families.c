@@ -124,6 +124,8 @@ static const asc_family families[] = {
      .plain_mlp = true,
      .parallel = true,
      .act = ASC_MLP_GELU_TANH},
+    {.name = "exaone", .act = ASC_MLP_SILU},
+    {.name = "internlm2", .interleaved = true, .permuted = true, .act = ASC_MLP_SILU},
     {.name = "gpt-oss",
      .model_type = "gpt_oss",
      .ffn_norm = "post_attention_norm",
@@ -178,6 +180,7 @@ const char *asc_family_names(void) {
     return "llama, qwen2, qwen3, qwen3moe, gemma, gemma2, gemma3, phi3, gpt2, gptneox, olmo2, granite, "
            "starcoder2, command-r, cohere2, smollm3, qwen2moe, olmoe, granitemoe, arcee, nemotron, ernie4_5, "
            "seed_oss, "
-           "chatglm, glm4, exaone4, hunyuan-dense, olmo, starcoder, falcon, phi2, gpt-oss, llama4, apertus, "
+           "chatglm, glm4, exaone4, hunyuan-dense, olmo, starcoder, falcon, phi2, exaone, internlm2, "
+           "gpt-oss, llama4, apertus, "
            "bloom, mpt, dbrx, stablelm";
 }
