@@ -151,7 +151,10 @@ asc_status asc_estimate_job(asc_job *j, uint64_t t0) {
     asc_result *r = j->r;
     asc_estimate e = {0};
     double touch = 0.0;
-    size_t n_warnings = r->n_warnings, before = asc_memory(j->ctx).peak_total;
+    asc_rates *rates = &j->m->rates;
+    const size_t peak = asc_memory(j->ctx).peak_total;
+    const bool measured = peak > 0 && peak == rates->peak_measured; /* by an earlier dry run, for no job */
+    size_t n_warnings = r->n_warnings, before = measured ? rates->peak_but_for_it : peak;
     j->estimate = &e;
     asc_status st = count_top(j);
     if (st == ASC_OK) st = j->method->run(j);
@@ -159,6 +162,10 @@ asc_status asc_estimate_job(asc_job *j, uint64_t t0) {
     if (st == ASC_OK) st = touch_cost(j, &touch);
     asc_job_note_peak(j, e.arena + e.scratch); /* all programs are there by now */
     j->estimate = NULL;
+    if (measured || asc_memory(j->ctx).peak_total > peak) {
+        rates->peak_measured = asc_memory(j->ctx).peak_total;
+        rates->peak_but_for_it = before;
+    }
     while (r->n_warnings > n_warnings) asc_free(j->ctx, r->warnings[--r->n_warnings]); /* of scores */
     if (st != ASC_OK) return st;
     if (before > r->predicted_peak_bytes) r->predicted_peak_bytes = before;

@@ -12,8 +12,8 @@ typedef enum asc_rate_kind {
     ASC_RATE_WHOLE_BACKWARD,
     ASC_RATE_TRIE,      /* seconds of a token, of a pair, in one block */
     ASC_RATE_TRIE_ROWS, /* and of a row of the head */
-    ASC_RATE_STEP, /* seconds of one token behind so many (as rows), whose weights are read for it */
-    ASC_RATE_TOUCH /* seconds a byte of fresh memory takes */
+    ASC_RATE_STEP,      /* seconds of one token behind so many (as rows), whose weights are read for it */
+    ASC_RATE_TOUCH      /* seconds a byte of fresh memory takes */
 } asc_rate_kind;
 
 enum { ASC_RATES_KEPT = 32, ASC_RATES_SECONDS = 60 };
@@ -26,6 +26,9 @@ typedef struct asc_rates {
         double rows, pairs, v[3];
     } kept[ASC_RATES_KEPT]; /* a ring */
     size_t n;
+    /* Of the context's memory, in bytes: its peak when the last dry run had ended, and what that was but for
+     * the measuring. 0 = there was none. */
+    size_t peak_measured, peak_but_for_it;
 } asc_rates;
 
 /* Those of a measurement of this kind at rows and pairs within a fifth, not older than ASC_RATES_SECONDS;

@@ -1,4 +1,5 @@
-/* test_batch.c - files of prompts from C: a model that holds values is the one that every line is about. */
+/* test_batch.c - files of prompts from C: a model that holds values is the one that every line is about;
+ * prices do not count what others measured. */
 #include "ascribe/ask.h"
 #include "ascribe/batch.h"
 #include "ascribe/ops.h"
@@ -101,8 +102,36 @@ static void held_values_are_every_lines(void **state) {
     for (int i = 0; i < LINES; i++) assert_true(one[i] < plain[i] || one[i] > plain[i]);
 }
 
+/* What a first price measured is not in the peak of later ones. */
+static void measuring_is_no_jobs_peak(void **state) {
+    (void)state;
+    static const int32_t ids[] = {5, 14, 11, 9};
+    asc_ctx *ctx = context(1);
+    asc_model *m;
+    asc_result *r;
+    size_t peaks[4];
+    assert_ok(ctx, asc_model_open(ctx, test_data("hf/llama-llama3"), NULL, &m));
+    for (size_t i = 0; i < 4; i++) {
+        const asc_request q = {.struct_size = sizeof q,
+                               .prompt_ids = ids,
+                               .n_prompt_ids = 4,
+                               .method = "saliency",
+                               .features = ASC_FEATURES_TOKEN,
+                               .dry_run = i != 2};
+        assert_ok(ctx, asc_explain(m, &q, &r));
+        peaks[i] = q.dry_run ? r->predicted_peak_bytes : r->peak_bytes;
+        asc_result_destroy(ctx, r);
+        if (i == 0) assert_true(asc_memory(ctx).peak_total > 4 * peaks[0]); /* else nothing is tested */
+    }
+    assert_true(peaks[1] < 2 * peaks[0]); /* programs that the first one made are there */
+    assert_true(peaks[3] < 2 * peaks[0]);
+    asc_model_close(m);
+    asc_ctx_destroy(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(held_values_are_every_lines, open_files, close_files)};
+        cmocka_unit_test_setup_teardown(held_values_are_every_lines, open_files, close_files),
+        cmocka_unit_test(measuring_is_no_jobs_peak)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
