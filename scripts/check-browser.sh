@@ -45,7 +45,7 @@ start() {
     kind=$1
     shift
     : >"$dir/$kind"
-    ASC_CACHE=0 "$program" serve "$@" --port 0 --max-seconds 3600 >"$dir/$kind" 2>"$dir/$kind.log" &
+    ASC_CACHE=0 "$program" serve "$@" --port 0 --max-seconds 1000000 >"$dir/$kind" 2>"$dir/$kind.log" &
     pids="$pids $!"
     for _ in $(seq 6000); do # against hanging only
         url=$(sed -n 's#.* at \(http://[^ ]*\)/$#\1#p' "$dir/$kind")

@@ -168,7 +168,7 @@ static void prices(void **state) {
     assert_true(number_of(p, ctx, "failed") >= 9 && number_of(p, ctx, "failed") <= 9);
     assert_non_null(strstr(p->out, "promt"));
     assert_true(number_of(p, ctx, "forward") >= passes && number_of(p, ctx, "forward") <= passes);
-    program_expect(p, 1, NULL, "$A explain $L --prompts good.jsonl --dry-run --memory 1M");
+    program_expect(p, 1, NULL, "$A explain $L --prompts good.jsonl --dry-run --memory 100K");
     assert_non_null(strstr(p->out, "RESOURCE") != NULL ? p->out : strstr(p->out, "would fail"));
     /* by the longest of a thousand; words, and so passes, by the number of tokens */
     program_expect(
