@@ -60,7 +60,9 @@ def chat(client, openai):
 
     refused(client.chat.completions.create, openai.BadRequestError, **{**ask, "temperature": 7})
     refused(client.chat.completions.create, openai.BadRequestError, **ask, tools=[])
-    refused(client.chat.completions.create, openai.BadRequestError, **ask, n=2)
+    refused(client.chat.completions.create, openai.BadRequestError, **ask, n=17)  # 16 at most
+    two = client.chat.completions.create(**{**ask, "temperature": 1}, seed=3, n=2)
+    check([c.index for c in two.choices] == [0, 1], "two answers: %r" % two)
     refused(client.chat.completions.create, openai.NotFoundError, **{**ask, "model": "gpt-x"})
     refused(client.embeddings.create, openai.BadRequestError, model=ask["model"], input="text")
 
