@@ -19,8 +19,12 @@ export PKG_CONFIG_PATH="${pc%/*}" PKG_CONFIG_SYSROOT_DIR="$dir"
 flags=$(pkg-config --cflags --libs ascribe) || die "pkg-config does not accept $pc"
 libdir=$(dirname "$(find "$dir" -name 'libascribe.so' | head -n 1)")
 
-# Each header compiles alone.
+# Each header compiles alone, and the one of all knows it.
 for header in include/ascribe/*.h; do
+    case $header in
+    */ascribe.h) ;;
+    *) grep -qx "#include \"ascribe/${header##*/}\"" include/ascribe/ascribe.h || die "ascribe.h lacks $header" ;;
+    esac
     printf '#include <ascribe/%s>\nint main(void) { return 0; }\n' "${header##*/}" >"$dir/alone.c"
     # shellcheck disable=SC2086 # flags are words
     cc -std=c17 -Wall -Wextra -Wpedantic -Werror -o "$dir/alone" "$dir/alone.c" $flags || die "$header does not stand alone"

@@ -17,21 +17,21 @@ extern "C" {
 #endif
 
 /* Which colours scores get: +-limit and beyond the full ones. */
-typedef struct asc_scale {
+typedef struct asc_colour_scale {
     double limit;                   /* above 0, also when all scores are 0 */
     double low, high;               /* smallest and largest score */
     double percentile;              /* limit is this percentile of |score|; 100 = the largest */
     size_t n, n_clipped, n_unknown; /* scores; beyond the limit; not finite */
-} asc_scale;
+} asc_colour_scale;
 
 /* percentile in (0, 100], 0 = 100; when that percentile of |score| is 0, the limit is the largest. */
-ASC_API ASC_MUST_USE asc_status asc_scale_of(asc_ctx *ctx, const double *scores, size_t n, double percentile,
-                                             asc_scale *out);
+ASC_API ASC_MUST_USE asc_status asc_colour_scale_of(asc_ctx *ctx, const double *scores, size_t n,
+                                                    double percentile, asc_colour_scale *out);
 /* One scale for both: the larger limit. */
-ASC_API void asc_scale_join(asc_scale *into, const asc_scale *other);
-ASC_API void asc_scale_colour(const asc_scale *s, double score, uint8_t rgb[3]);
+ASC_API void asc_colour_scale_join(asc_colour_scale *into, const asc_colour_scale *other);
+ASC_API void asc_colour_scale_rgb(const asc_colour_scale *s, double score, uint8_t rgb[3]);
 /* "scores from -0.12 to 0.31; full colour from 0.25 on, the 99th percentile: 12 of 4096 scores are beyond" */
-ASC_API void asc_scale_caption(asc_text *out, const asc_scale *s);
+ASC_API void asc_colour_scale_caption(asc_text *out, const asc_colour_scale *s);
 
 /* A map of scores; borrowed. */
 typedef struct asc_heat {
@@ -45,16 +45,17 @@ typedef struct asc_heat {
 ASC_API ASC_MUST_USE asc_status asc_heat_sum(asc_ctx *ctx, const double *scores, asc_shape shape, bool nhwc,
                                              asc_array *out);
 /* The map over the picture (NULL = by itself), enlarged by whole factors to at least 224 pixels. */
-ASC_API ASC_MUST_USE asc_status asc_draw_heat(asc_ctx *ctx, const asc_heat *heat, const asc_scale *scale,
-                                              const asc_image *picture, asc_image *out);
+ASC_API ASC_MUST_USE asc_status asc_draw_heat(asc_ctx *ctx, const asc_heat *heat,
+                                              const asc_colour_scale *scale, const asc_image *picture,
+                                              asc_image *out);
 /* The picture (if any) and n maps side by side, labelled, with colour bar and caption, as one picture. */
 ASC_API ASC_MUST_USE asc_status asc_draw_heat_grid(asc_ctx *ctx, const asc_heat *heats, size_t n,
-                                                   const asc_scale *scale, const asc_image *picture,
+                                                   const asc_colour_scale *scale, const asc_image *picture,
                                                    asc_image *out);
 /* The same as SVG with embedded PNGs. title is read out: "Scores of the picture". */
 ASC_API ASC_MUST_USE asc_status asc_draw_heat_svg(asc_ctx *ctx, asc_text *out, const char *title,
-                                                  const asc_heat *heats, size_t n, const asc_scale *scale,
-                                                  const asc_image *picture);
+                                                  const asc_heat *heats, size_t n,
+                                                  const asc_colour_scale *scale, const asc_image *picture);
 
 /* Rows of a table; borrowed. */
 typedef struct asc_bars {
@@ -66,7 +67,7 @@ typedef struct asc_bars {
     size_t most; /* rows drawn, those with the largest scores; 0 = all, in order */
 } asc_bars;
 ASC_API ASC_MUST_USE asc_status asc_draw_bars_svg(asc_ctx *ctx, asc_text *out, const char *title,
-                                                  const asc_bars *bars, const asc_scale *scale);
+                                                  const asc_bars *bars, const asc_colour_scale *scale);
 
 /* Bytes with offsets; borrowed. */
 typedef struct asc_byte_strip {
@@ -77,18 +78,19 @@ typedef struct asc_byte_strip {
 } asc_byte_strip;
 /* Hexadecimal and printable characters, 16 a row, as in hex dumps; at most 1,024 rows, the rest is told. */
 ASC_API ASC_MUST_USE asc_status asc_draw_bytes_svg(asc_ctx *ctx, asc_text *out, const char *title,
-                                                   const asc_byte_strip *strip, const asc_scale *scale);
+                                                   const asc_byte_strip *strip,
+                                                   const asc_colour_scale *scale);
 
 /* A line over coloured ground: signal[n], one score each. Long ones are binned; the caption says how. */
 ASC_API ASC_MUST_USE asc_status asc_draw_signal_svg(asc_ctx *ctx, asc_text *out, const char *title,
                                                     const double *signal, const double *scores, size_t n,
-                                                    const asc_scale *scale);
+                                                    const asc_colour_scale *scale);
 
 /* For a terminal: bars; a coarse map in half blocks, or sums of its parts as numbers when there are no
  * colours. */
-ASC_API void asc_draw_bars_text(asc_text *out, const asc_bars *bars, const asc_scale *scale,
+ASC_API void asc_draw_bars_text(asc_text *out, const asc_bars *bars, const asc_colour_scale *scale,
                                 const asc_report_style *style);
-ASC_API void asc_draw_heat_text(asc_text *out, const asc_heat *heat, const asc_scale *scale,
+ASC_API void asc_draw_heat_text(asc_text *out, const asc_heat *heat, const asc_colour_scale *scale,
                                 const asc_report_style *style);
 
 #ifdef __cplusplus

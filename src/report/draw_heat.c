@@ -32,16 +32,16 @@ asc_status asc_heat_sum(asc_ctx *ctx, const double *scores, asc_shape shape, boo
 }
 
 /* A pixel under a score: light grey, then the score's full colour with its share. */
-static void lay_over(const asc_scale *s, double score, const uint8_t *below, uint8_t rgb[3]) {
+static void lay_over(const asc_colour_scale *s, double score, const uint8_t *below, uint8_t rgb[3]) {
     static const double cover = 0.9, paleness = 0.4;
     if (below == NULL || !isfinite(score)) {
-        asc_scale_colour(s, score, rgb);
+        asc_colour_scale_rgb(s, score, rgb);
         return;
     }
     double grey = 0.299 * below[0] + 0.587 * below[1] + 0.114 * below[2];
     double share = fabs(score) / s->limit;
     uint8_t full[3];
-    asc_scale_colour(s, score > 0 ? s->limit : -s->limit, full);
+    asc_colour_scale_rgb(s, score > 0 ? s->limit : -s->limit, full);
     share = cover * (share < 1 ? share : 1);
     grey = 255 - paleness * (255 - grey);
     for (int c = 0; c < 3; c++) rgb[c] = (uint8_t)lround(grey + (full[c] - grey) * share);
@@ -63,8 +63,8 @@ static int64_t enlarged(int64_t w, int64_t h) {
     return longer >= ASC_DRAW_CELL ? 1 : (ASC_DRAW_CELL + longer - 1) / longer;
 }
 
-asc_status asc_draw_heat(asc_ctx *ctx, const asc_heat *heat, const asc_scale *scale, const asc_image *picture,
-                         asc_image *out) {
+asc_status asc_draw_heat(asc_ctx *ctx, const asc_heat *heat, const asc_colour_scale *scale,
+                         const asc_image *picture, asc_image *out) {
     *out = (asc_image){0};
     asc_status st = check_heat(ctx, heat, picture);
     if (st != ASC_OK) return st;
@@ -83,14 +83,14 @@ asc_status asc_draw_heat(asc_ctx *ctx, const asc_heat *heat, const asc_scale *sc
     return ASC_OK;
 }
 
-static void paint_scale(asc_image *im, int64_t x, int64_t y, int64_t w, const asc_scale *scale) {
+static void paint_scale(asc_image *im, int64_t x, int64_t y, int64_t w, const asc_colour_scale *scale) {
     char low[32], high[32];
     asc_draw_figure(-scale->limit, true, low);
     asc_draw_figure(scale->limit, true, high);
     x += asc_paint_text(im, x, y, low, w) + 6;
     for (int64_t i = 0; i < ASC_BAR_STEPS; i++) {
         uint8_t rgb[3];
-        asc_scale_colour(scale, scale->limit * (2.0 * (double)i / (ASC_BAR_STEPS - 1) - 1), rgb);
+        asc_colour_scale_rgb(scale, scale->limit * (2.0 * (double)i / (ASC_BAR_STEPS - 1) - 1), rgb);
         asc_paint_rect(im, x + i, y, 1, ASC_FONT_ROWS, rgb);
     }
     asc_paint_text(im, x + ASC_BAR_STEPS + 6, y, high, w);
@@ -136,7 +136,7 @@ static grid lay_out(size_t cells, int64_t w, int64_t h) {
 
 /* One cell: its label, its picture enlarged or its map. */
 static asc_status paint_cell(asc_ctx *ctx, asc_image *out, const grid *g, size_t i, const char *label,
-                             const asc_heat *heat, const asc_scale *scale, const asc_image *picture) {
+                             const asc_heat *heat, const asc_colour_scale *scale, const asc_image *picture) {
     asc_image cell = {0};
     int64_t x = ASC_DRAW_GAP + (int64_t)i % g->across * (g->cell_w + ASC_DRAW_GAP);
     int64_t y = ASC_DRAW_GAP + (int64_t)i / g->across * (g->cell_h + ASC_FONT_ROWS + ASC_DRAW_GAP);
@@ -150,7 +150,7 @@ static asc_status paint_cell(asc_ctx *ctx, asc_image *out, const grid *g, size_t
     return ASC_OK;
 }
 
-asc_status asc_draw_heat_grid(asc_ctx *ctx, const asc_heat *heats, size_t n, const asc_scale *scale,
+asc_status asc_draw_heat_grid(asc_ctx *ctx, const asc_heat *heats, size_t n, const asc_colour_scale *scale,
                               const asc_image *picture, asc_image *out) {
     static const uint8_t white[3] = {255, 255, 255};
     asc_text *caption = NULL;
@@ -168,7 +168,7 @@ asc_status asc_draw_heat_grid(asc_ctx *ctx, const asc_heat *heats, size_t n, con
     grid g =
         lay_out(n + first, first ? picture->width : heats[0].cols, first ? picture->height : heats[0].rows);
     ASC_TRY(asc_text_create(ctx, &caption));
-    asc_scale_caption(caption, scale);
+    asc_colour_scale_caption(caption, scale);
     if (n > 1) asc_text_adds(caption, "; the same colours everywhere");
     ASC_TRY(asc_text_status(caption));
     const char *words = asc_text_view(caption).ptr;

@@ -33,7 +33,8 @@ void asc_svg_end(asc_text *t);
 void asc_svg_text(asc_text *t, double x, double y, const char *anchor, double size, const char *s);
 void asc_svg_rect(asc_text *t, double x, double y, double w, double h, const uint8_t rgb[3]);
 /* Colour bar with its ends named, and the caption under it, 44 high. */
-void asc_svg_scale(asc_ctx *ctx, asc_text *t, double x, double y, double width, const asc_scale *scale);
+void asc_svg_scale(asc_ctx *ctx, asc_text *t, double x, double y, double width,
+                   const asc_colour_scale *scale);
 /* Black or white, whatever can be read on rgb. */
 const char *asc_svg_ink(const uint8_t rgb[3]);
 

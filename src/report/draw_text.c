@@ -21,7 +21,7 @@ static void end_colour(asc_text *t, asc_colours colours) {
     if (colours != ASC_COLOURS_NONE) asc_text_adds(t, "\x1b[0m");
 }
 
-static void put_bar_row(asc_text *t, const asc_bars *b, size_t i, const asc_scale *scale,
+static void put_bar_row(asc_text *t, const asc_bars *b, size_t i, const asc_colour_scale *scale,
                         const asc_report_style *style) {
     char score[32], value[32] = "", error[32] = "", number[24];
     double v = b->scores[i], share = isfinite(v) ? fmin(fabs(v) / scale->limit, 1) : 0;
@@ -34,7 +34,7 @@ static void put_bar_row(asc_text *t, const asc_bars *b, size_t i, const asc_scal
     }
     asc_text_adds(t, "  ");
     uint8_t rgb[3];
-    asc_scale_colour(scale, v, rgb);
+    asc_colour_scale_rgb(scale, v, rgb);
     if (cells > 0) begin_colour(t, style->colours, true, rgb);
     for (size_t k = 0; k < cells; k++)
         asc_text_adds(t, style->colours != ASC_COLOURS_NONE ? " " : v < 0 ? "-" : "+");
@@ -50,7 +50,7 @@ static void put_bar_row(asc_text *t, const asc_bars *b, size_t i, const asc_scal
     asc_text_adds(t, "\n");
 }
 
-void asc_draw_bars_text(asc_text *out, const asc_bars *b, const asc_scale *scale,
+void asc_draw_bars_text(asc_text *out, const asc_bars *b, const asc_colour_scale *scale,
                         const asc_report_style *style) {
     size_t most = style->rows > 0 ? style->rows : b->most, shown = most > 0 && most < b->n ? most : b->n;
     asc_ranked *order = asc_calloc(out->ctx, ASC_MEM_SCRATCH, b->n + 1, sizeof *order);
@@ -98,7 +98,7 @@ static void put_numbers(asc_text *t, const asc_heat *h) {
                       (long long)h->cols);
 }
 
-void asc_draw_heat_text(asc_text *out, const asc_heat *h, const asc_scale *scale,
+void asc_draw_heat_text(asc_text *out, const asc_heat *h, const asc_colour_scale *scale,
                         const asc_report_style *style) {
     if (h->label != NULL) {
         asc_text_adds(out, "  ");
@@ -116,10 +116,10 @@ void asc_draw_heat_text(asc_text *out, const asc_heat *h, const asc_scale *scale
             asc_text_adds(out, "  ");
             for (int64_t c = 0; c < cols; c++) {
                 uint8_t rgb[3];
-                asc_scale_colour(scale, part(h, rows, cols, r, c, false), rgb);
+                asc_colour_scale_rgb(scale, part(h, rows, cols, r, c, false), rgb);
                 begin_colour(out, style->colours, false, rgb);
                 if (r + 1 < rows) {
-                    asc_scale_colour(scale, part(h, rows, cols, r + 1, c, false), rgb);
+                    asc_colour_scale_rgb(scale, part(h, rows, cols, r + 1, c, false), rgb);
                     begin_colour(out, style->colours, true, rgb);
                 }
                 asc_text_adds(out, "\xe2\x96\x80"); /* the upper half; the ground is the lower one */
@@ -129,6 +129,6 @@ void asc_draw_heat_text(asc_text *out, const asc_heat *h, const asc_scale *scale
         }
     }
     asc_text_adds(out, "  ");
-    asc_scale_caption(out, scale);
+    asc_colour_scale_caption(out, scale);
     asc_text_adds(out, "\n");
 }

@@ -116,7 +116,7 @@ static void put_maps(page *p) {
 static void put_lone_map(page *p, const asc_net_part *part, const char *title) {
     asc_array sum;
     asc_heat heat;
-    asc_scale scale;
+    asc_colour_scale scale;
     for (size_t i = 0; i < p->maps.n; i++)
         if (p->maps.of[i] == part->s) return;
     asc_status st = asc_net_heat(p->ctx, part, &sum, &heat, &scale);
@@ -128,7 +128,7 @@ static void put_lone_map(page *p, const asc_net_part *part, const char *title) {
     check(p, st);
 }
 
-static void put_bytes(page *p, const asc_net_part *part, const char *title, const asc_scale *scale) {
+static void put_bytes(page *p, const asc_net_part *part, const char *title, const asc_colour_scale *scale) {
     int32_t *bytes = asc_arena_alloc(&p->arena, (part->n + 1) * sizeof *bytes);
     if (bytes == NULL) {
         check(p, ASC_RESOURCE_EXHAUSTED);
@@ -140,7 +140,7 @@ static void put_bytes(page *p, const asc_net_part *part, const char *title, cons
     check(p, asc_draw_bytes_svg(p->ctx, p->t, title, &strip, scale));
 }
 
-static void put_signals(page *p, const asc_net_part *part, const char *title, const asc_scale *scale) {
+static void put_signals(page *p, const asc_net_part *part, const char *title, const asc_colour_scale *scale) {
     size_t length = (size_t)part->shape.dims[part->shape.rank - 1],
            channels = length > 0 ? part->n / length : 0;
     for (size_t c = 0; c < channels && c < ASC_SIGNALS_MOST; c++)
@@ -194,10 +194,10 @@ static void put_table(page *p, const asc_net_part *part) {
 static void put_part(page *p, size_t i, size_t k) {
     asc_net_part part;
     asc_bars bars;
-    asc_scale scale;
+    asc_colour_scale scale;
     char title[160];
     if (!asc_net_part_of(&p->arena, p->rep, i, k, &part)) return;
-    check(p, asc_scale_of(p->ctx, part.data, part.n, 100, &scale));
+    check(p, asc_colour_scale_of(p->ctx, part.data, part.n, 100, &scale));
     snprintf(title, sizeof title, "Scores of %.60s by %.60s", part.s->name, part.r->method);
     if (part.show == ASC_SHOW_BYTES) {
         put_bytes(p, &part, title, &scale);

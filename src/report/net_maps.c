@@ -21,7 +21,7 @@ static const char *label_of(asc_arena *a, const asc_net_part *p) {
 }
 
 /* Methods have scales of their own: scores over limit, and the label says which score that was. */
-static bool by_own_limit(asc_arena *a, asc_heat *heat, const asc_scale *scale) {
+static bool by_own_limit(asc_arena *a, asc_heat *heat, const asc_colour_scale *scale) {
     size_t n = (size_t)(heat->rows * heat->cols);
     double *share = asc_arena_alloc(a, (n + 1) * sizeof *share);
     char label[128], figure[32];
@@ -48,7 +48,7 @@ asc_status asc_net_maps_init(asc_ctx *ctx, asc_arena *a, const asc_net_sheet *re
     out->heats = asc_arena_alloc(a, (most + 1) * sizeof *out->heats);
     out->sums = asc_arena_alloc(a, (most + 1) * sizeof *out->sums);
     out->of = asc_arena_alloc(a, (most + 1) * sizeof *out->of);
-    asc_scale *scales = asc_arena_alloc(a, (most + 1) * sizeof *scales);
+    asc_colour_scale *scales = asc_arena_alloc(a, (most + 1) * sizeof *scales);
     if (out->heats == NULL || out->sums == NULL || out->of == NULL || scales == NULL)
         return ASC_RESOURCE_EXHAUSTED;
     for (size_t i = 0; i < rep->n_results; i++)
@@ -74,15 +74,15 @@ asc_status asc_net_maps_init(asc_ctx *ctx, asc_arena *a, const asc_net_sheet *re
         }
     if (out->n > 0) out->scale = scales[0];
     for (size_t m = 0; m < out->n && out->n > 1; m++) {
-        asc_scale one;
+        asc_colour_scale one;
         if (!by_own_limit(a, &out->heats[m], &scales[m])) return ASC_RESOURCE_EXHAUSTED;
         size_t n = (size_t)(out->heats[m].rows * out->heats[m].cols);
-        asc_status st = asc_scale_of(ctx, out->heats[m].scores, n, scales[m].percentile, &one);
+        asc_status st = asc_colour_scale_of(ctx, out->heats[m].scores, n, scales[m].percentile, &one);
         if (st != ASC_OK) return st;
         if (m == 0)
             out->scale = one;
         else
-            asc_scale_join(&out->scale, &one);
+            asc_colour_scale_join(&out->scale, &one);
     }
     return ASC_OK;
 }

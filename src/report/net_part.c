@@ -163,13 +163,13 @@ bool asc_net_bars(asc_arena *a, const asc_net_part *p, asc_bars *bars) {
 }
 
 asc_status asc_net_heat(asc_ctx *ctx, const asc_net_part *p, asc_array *sum, asc_heat *heat,
-                        asc_scale *scale) {
+                        asc_colour_scale *scale) {
     asc_status st = asc_heat_sum(ctx, p->data, p->shape, p->view != NULL && p->view->nhwc, sum);
     *heat = (asc_heat){0};
     if (st != ASC_OK) return st;
     *heat = (asc_heat){sum->data, sum->shape.dims[0], sum->shape.dims[1], p->r->method};
     size_t n = (size_t)(heat->rows * heat->cols);
-    st = asc_scale_of(ctx, heat->scores, n, n >= 1000 ? 99.5 : 100, scale);
+    st = asc_colour_scale_of(ctx, heat->scores, n, n >= 1000 ? 99.5 : 100, scale);
     if (st != ASC_OK) asc_array_free(ctx, sum);
     return st;
 }

@@ -70,7 +70,7 @@ const char *asc_net_element(asc_arena *a, const asc_net_part *p, size_t i);
 bool asc_net_bars(asc_arena *a, const asc_net_part *p, asc_bars *bars);
 /* The part as a map, summed over channels; `sum` is freed by asc_array_free. */
 ASC_MUST_USE asc_status asc_net_heat(asc_ctx *ctx, const asc_net_part *p, asc_array *sum, asc_heat *heat,
-                                     asc_scale *scale);
+                                     asc_colour_scale *scale);
 /* Maps of every part that is shown as one. With several, each is divided by its own limit, which its label
  * states. */
 typedef struct asc_net_maps {
@@ -78,7 +78,7 @@ typedef struct asc_net_maps {
     asc_array *sums;       /* what the heats point to */
     const asc_scores **of; /* which scores they are */
     size_t n;
-    asc_scale scale;
+    asc_colour_scale scale;
     const asc_image *picture;
 } asc_net_maps;
 ASC_MUST_USE asc_status asc_net_maps_init(asc_ctx *ctx, asc_arena *a, const asc_net_sheet *rep,

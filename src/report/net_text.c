@@ -42,7 +42,7 @@ static void words(page *p, const char *name, const asc_attribution *r,
 static void put_map(page *p, const asc_net_part *part) {
     asc_array sum;
     asc_heat heat;
-    asc_scale scale;
+    asc_colour_scale scale;
     if (asc_net_heat(p->ctx, part, &sum, &heat, &scale) != ASC_OK) {
         p->t->b.failed = true;
         return;
@@ -55,7 +55,7 @@ static void put_map(page *p, const asc_net_part *part) {
 static void put_part(page *p, size_t i, size_t k) {
     asc_net_part part;
     asc_bars bars;
-    asc_scale scale;
+    asc_colour_scale scale;
     if (!asc_net_part_of(&p->arena, p->rep, i, k, &part)) return;
     asc_text_adds(p->t, "\n  ");
     asc_text_shown(p->t, asc_view_of(part.s->name), 60);
@@ -70,11 +70,11 @@ static void put_part(page *p, size_t i, size_t k) {
     if (part.show == ASC_SHOW_SIGNAL && p->style.colours != ASC_COLOURS_NONE && part.n > 0) {
         int64_t cols = part.shape.dims[part.shape.rank - 1];
         asc_heat heat = {part.data, (int64_t)part.n / cols, cols, NULL};
-        if (asc_scale_of(p->ctx, part.data, part.n, 100, &scale) == ASC_OK)
+        if (asc_colour_scale_of(p->ctx, part.data, part.n, 100, &scale) == ASC_OK)
             asc_draw_heat_text(p->t, &heat, &scale, &p->style);
     }
     if (!asc_net_bars(&p->arena, &part, &bars) ||
-        asc_scale_of(p->ctx, part.data, part.n, 100, &scale) != ASC_OK) {
+        asc_colour_scale_of(p->ctx, part.data, part.n, 100, &scale) != ASC_OK) {
         p->t->b.failed = true;
         return;
     }

@@ -10,8 +10,9 @@ static int ascending(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-asc_status asc_scale_of(asc_ctx *ctx, const double *scores, size_t n, double percentile, asc_scale *out) {
-    *out = (asc_scale){.limit = 1, .percentile = percentile > 0 ? percentile : 100, .n = n};
+asc_status asc_colour_scale_of(asc_ctx *ctx, const double *scores, size_t n, double percentile,
+                               asc_colour_scale *out) {
+    *out = (asc_colour_scale){.limit = 1, .percentile = percentile > 0 ? percentile : 100, .n = n};
     if (!(percentile >= 0 && percentile <= 100))
         return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "%g is no percentile", percentile);
     double *size = asc_calloc(ctx, ASC_MEM_SCRATCH, n + 1, sizeof *size);
@@ -36,7 +37,7 @@ asc_status asc_scale_of(asc_ctx *ctx, const double *scores, size_t n, double per
     return ASC_OK;
 }
 
-void asc_scale_join(asc_scale *into, const asc_scale *other) {
+void asc_colour_scale_join(asc_colour_scale *into, const asc_colour_scale *other) {
     bool none = into->n == into->n_unknown;
     if (other->n == other->n_unknown) {
         into->n += other->n;
@@ -53,7 +54,7 @@ void asc_scale_join(asc_scale *into, const asc_scale *other) {
 }
 
 /* Straight from white to both ends: lightness falls evenly with the score. */
-void asc_scale_colour(const asc_scale *s, double score, uint8_t rgb[3]) {
+void asc_colour_scale_rgb(const asc_colour_scale *s, double score, uint8_t rgb[3]) {
     static const double ends[2][3] = {{8, 81, 156}, {196, 80, 0}};
     if (!isfinite(score)) {
         rgb[0] = rgb[1] = rgb[2] = 153;
@@ -73,7 +74,7 @@ void asc_draw_figure(double v, bool sign, char out[32]) {
         asc_snprintf(out, 32, sign ? "%+.3g" : "%.3g", v);
 }
 
-void asc_scale_caption(asc_text *out, const asc_scale *s) {
+void asc_colour_scale_caption(asc_text *out, const asc_colour_scale *s) {
     char low[32], high[32], limit[32];
     asc_draw_figure(s->low, false, low);
     asc_draw_figure(s->high, false, high);

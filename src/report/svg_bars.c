@@ -35,7 +35,7 @@ static void shortened(const char *name, char out[40]) {
     snprintf(out, 40, "%.*s%s", (int)n, name, n < len ? "\xe2\x80\xa6" : "");
 }
 
-static void put_bar(asc_text *t, const asc_bars *b, size_t i, double y, const asc_scale *scale) {
+static void put_bar(asc_text *t, const asc_bars *b, size_t i, double y, const asc_colour_scale *scale) {
     char name[64], cut[40], value[32], score[32], error[48];
     const double middle = (BAR_FROM + BAR_TO) / 2.0, half = (BAR_TO - BAR_FROM) / 2.0;
     double v = b->scores[i], w = isfinite(v) ? fmin(fabs(v) / scale->limit, 1) * half : 0;
@@ -55,7 +55,7 @@ static void put_bar(asc_text *t, const asc_bars *b, size_t i, double y, const as
         asc_snprintf(value, sizeof value, "%.4g", b->values[i]);
         asc_svg_text(t, VALUE_END, y + 15, "end", 13, value);
     }
-    asc_scale_colour(scale, v < 0 ? -scale->limit : scale->limit, rgb);
+    asc_colour_scale_rgb(scale, v < 0 ? -scale->limit : scale->limit, rgb);
     asc_svg_rect(t, v < 0 ? middle - w : middle, y + 3, w, ROW - 6, rgb);
     double tip = v < 0 ? middle - w : middle + w;
     if (e > 0)
@@ -67,7 +67,7 @@ static void put_bar(asc_text *t, const asc_bars *b, size_t i, double y, const as
 }
 
 asc_status asc_draw_bars_svg(asc_ctx *ctx, asc_text *out, const char *title, const asc_bars *b,
-                             const asc_scale *scale) {
+                             const asc_colour_scale *scale) {
     size_t shown = b->most > 0 && b->most < b->n ? b->most : b->n;
     asc_ranked *order = asc_calloc(ctx, ASC_MEM_SCRATCH, b->n + 1, sizeof *order);
     if (order == NULL) return ASC_RESOURCE_EXHAUSTED;

@@ -41,12 +41,13 @@ static void put_letter(asc_text *t, int32_t byte) {
     asc_put_html_attribute(t, asc_view_make(c, 1));
 }
 
-static void put_byte(asc_text *t, const asc_byte_strip *s, size_t i, double y, const asc_scale *scale) {
+static void put_byte(asc_text *t, const asc_byte_strip *s, size_t i, double y,
+                     const asc_colour_scale *scale) {
     double column = (double)(offset_of(s, i) % PER_ROW), v = s->scores[i];
     double hex = HEX_FROM + column * CELL, letter = TEXT_FROM + column * LETTER;
     uint8_t rgb[3];
     char score[32];
-    asc_scale_colour(scale, v, rgb);
+    asc_colour_scale_rgb(scale, v, rgb);
     asc_draw_figure(v, true, score);
     bool plain = !isfinite(v) ? false : fabs(v) < scale->limit / 64;
     const char *ink = plain ? "#15181c" : asc_svg_ink(rgb);
@@ -62,7 +63,7 @@ static void put_byte(asc_text *t, const asc_byte_strip *s, size_t i, double y, c
 }
 
 static void put_row(asc_text *t, const asc_byte_strip *s, size_t from, size_t n, double y,
-                    const asc_scale *scale) {
+                    const asc_colour_scale *scale) {
     size_t best = from;
     char score[32];
     for (size_t i = from; i < from + n; i++)
@@ -82,7 +83,7 @@ static void put_row(asc_text *t, const asc_byte_strip *s, size_t from, size_t n,
 /* Walks the rows; draws them when t is there. Returns the y behind them; at most MOST_ROWS are drawn, *left =
  * bytes of the others. A line stands where the next row does not go on from the last: a gap in the file, or
  * bytes that the net sees a second time. */
-static double walk(asc_text *t, const asc_byte_strip *s, const asc_scale *scale, size_t *left) {
+static double walk(asc_text *t, const asc_byte_strip *s, const asc_colour_scale *scale, size_t *left) {
     size_t rows = 0;
     int64_t next = -1;
     double y = TOP;
@@ -114,7 +115,7 @@ static double walk(asc_text *t, const asc_byte_strip *s, const asc_scale *scale,
 }
 
 asc_status asc_draw_bytes_svg(asc_ctx *ctx, asc_text *out, const char *title, const asc_byte_strip *strip,
-                              const asc_scale *scale) {
+                              const asc_colour_scale *scale) {
     size_t left;
     double foot = walk(NULL, strip, scale, &left) + 14;
     asc_svg_begin(out, title, WIDTH, foot + FOOT);

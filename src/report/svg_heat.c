@@ -59,7 +59,7 @@ static void put_label(asc_text *t, double x, double y, double width, const asc_h
     asc_svg_text(t, x, y, "start", 13, cut);
 }
 
-static asc_status put_cell(asc_ctx *ctx, asc_text *t, const asc_heat *heat, const asc_scale *scale,
+static asc_status put_cell(asc_ctx *ctx, asc_text *t, const asc_heat *heat, const asc_colour_scale *scale,
                            const asc_image *picture, double x, double y, double w, double h) {
     asc_image im = {0};
     asc_text_adds(t, "<g role=\"img\" tabindex=\"0\" aria-label=\"");
@@ -81,7 +81,7 @@ static asc_status put_cell(asc_ctx *ctx, asc_text *t, const asc_heat *heat, cons
 }
 
 asc_status asc_draw_heat_svg(asc_ctx *ctx, asc_text *out, const char *title, const asc_heat *heats, size_t n,
-                             const asc_scale *scale, const asc_image *picture) {
+                             const asc_colour_scale *scale, const asc_image *picture) {
     size_t first = picture != NULL, cells = n + first;
     if (n == 0) return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "no maps to draw");
     double rows = (double)(first ? picture->height : heats[0].rows);

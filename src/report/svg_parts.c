@@ -32,7 +32,8 @@ const char *asc_svg_ink(const uint8_t rgb[3]) {
     return 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2] > 128 ? "#15181c" : "#fff";
 }
 
-void asc_svg_scale(asc_ctx *ctx, asc_text *t, double x, double y, double width, const asc_scale *scale) {
+void asc_svg_scale(asc_ctx *ctx, asc_text *t, double x, double y, double width,
+                   const asc_colour_scale *scale) {
     enum { STEPS = 32, BAR = 160, EDGE = 70 };
     char low[32], high[32];
     asc_text *caption = NULL;
@@ -44,13 +45,13 @@ void asc_svg_scale(asc_ctx *ctx, asc_text *t, double x, double y, double width, 
         t->b.failed = true;
         return;
     }
-    asc_scale_caption(caption, scale);
+    asc_colour_scale_caption(caption, scale);
     asc_put_html_attribute(t, asc_text_view(caption));
     asc_text_adds(t, "\">");
     asc_svg_text(t, x + EDGE - 6, y + 12, "end", 12, low);
     for (int i = 0; i < STEPS; i++) {
         uint8_t rgb[3];
-        asc_scale_colour(scale, scale->limit * ((2.0 * i + 1) / STEPS - 1), rgb);
+        asc_colour_scale_rgb(scale, scale->limit * ((2.0 * i + 1) / STEPS - 1), rgb);
         asc_svg_rect(t, x + EDGE + i * (double)BAR / STEPS, y, (double)BAR / STEPS + 0.5, 16, rgb);
     }
     asc_svg_text(t, x + EDGE + BAR + 6, y + 12, "start", 12, high);

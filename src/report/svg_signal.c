@@ -32,7 +32,7 @@ static bin bin_of(const double *signal, const double *scores, size_t n, size_t c
 }
 
 static void put_ground(asc_text *t, const double *signal, const double *scores, size_t n, size_t columns,
-                       const asc_scale *scale) {
+                       const asc_colour_scale *scale) {
     size_t stops = columns < STOPS ? columns : STOPS;
     for (size_t s = 0; s < stops; s++) { /* a stop for the keyboard is a stretch of columns */
         bin whole = bin_of(signal, scores, n, stops, s);
@@ -43,7 +43,7 @@ static void put_ground(asc_text *t, const double *signal, const double *scores, 
                       whole.from, whole.to - 1, score);
         for (size_t k = s * columns / stops; k < (s + 1) * columns / stops; k++) {
             uint8_t rgb[3];
-            asc_scale_colour(scale, bin_of(signal, scores, n, columns, k).score, rgb);
+            asc_colour_scale_rgb(scale, bin_of(signal, scores, n, columns, k).score, rgb);
             asc_svg_rect(t, LEFT + (double)k * COLUMNS / (double)columns, TOP,
                          (double)COLUMNS / (double)columns + 0.3, HEIGHT, rgb);
         }
@@ -73,7 +73,7 @@ static void put_line(asc_text *t, const double *signal, const double *scores, si
 }
 
 asc_status asc_draw_signal_svg(asc_ctx *ctx, asc_text *out, const char *title, const double *signal,
-                               const double *scores, size_t n, const asc_scale *scale) {
+                               const double *scores, size_t n, const asc_colour_scale *scale) {
     char figure[32], words[160];
     double low = INFINITY, high = -INFINITY;
     if (n == 0) return ASC_FAIL(ctx, ASC_INVALID_ARGUMENT, "a signal without samples");

@@ -181,9 +181,9 @@ chosen chooser_key(chooser *c, shell_key k) {
 
 /* ---- the picture ---- */
 
-static void background(asc_text *out, const asc_scale *scale, double score, asc_colours colours) {
+static void background(asc_text *out, const asc_colour_scale *scale, double score, asc_colours colours) {
     uint8_t c[3];
-    asc_scale_colour(scale, score, c);
+    asc_colour_scale_rgb(scale, score, c);
     bool dark = 299 * c[0] + 587 * c[1] + 114 * c[2] < 128000; /* luma of ITU-R BT.601 */
     if (colours == ASC_COLOURS_RGB)
         asc_text_addf(out, "\x1b[48;2;%d;%d;%dm\x1b[38;2;%sm", c[0], c[1], c[2],
@@ -194,7 +194,7 @@ static void background(asc_text *out, const asc_scale *scale, double score, asc_
                       dark ? "231" : "16");
 }
 
-static void draw_line(const chooser *c, size_t line, const asc_scale *scale, asc_colours colours,
+static void draw_line(const chooser *c, size_t line, const asc_colour_scale *scale, asc_colours colours,
                       asc_text *out) {
     static const char *const names[] = {"Prompt", "Answer"};
     const int side = line < side_of(c, SIDE_PROMPT)->n_lines ? SIDE_PROMPT : SIDE_ANSWER;
@@ -252,13 +252,13 @@ void chooser_figures(const word_sheet *s, int side, size_t i, size_t most, const
 
 size_t chooser_draw(asc_ctx *ctx, const chooser *c, asc_colours colours, asc_text *out) {
     const words *other = side_of(c, 1 - c->side);
-    asc_scale scale = {.limit = 1};
+    asc_colour_scale scale = {.limit = 1};
     size_t all = n_lines(c), height = room(c), drawn = 0;
     double *scores = malloc((other->n + 1) * sizeof *scores), e;
     for (size_t k = 0; scores != NULL && k < other->n; k++)
         scores[k] = words_score(c->sheet, c->side, c->i, k, &e);
-    if (scores != NULL && other->n > 0 && asc_scale_of(ctx, scores, other->n, 100, &scale) != ASC_OK)
-        scale = (asc_scale){.limit = 1};
+    if (scores != NULL && other->n > 0 && asc_colour_scale_of(ctx, scores, other->n, 100, &scale) != ASC_OK)
+        scale = (asc_colour_scale){.limit = 1};
     free(scores);
     for (size_t line = c->top; line < all && drawn < height; line++, drawn++) {
         if (drawn > 0) asc_text_adds(out, "\r\n");

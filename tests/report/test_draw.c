@@ -31,50 +31,50 @@ static void test_scale(void **state) {
         double percentile, limit;
         size_t clipped;
     } rows[] = {{0, 6.125, 0}, {100, 6.125, 0}, {99, 6.125, 0}, {90, 5.5, 5}, {50, 3, 25}, {1, 6.125, 0}};
-    asc_scale s;
+    asc_colour_scale s;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_ok(ctx, asc_scale_of(ctx, x, 50, rows[i].percentile, &s));
+        assert_ok(ctx, asc_colour_scale_of(ctx, x, 50, rows[i].percentile, &s));
         if (fabs(s.limit - rows[i].limit) > 1e-12 || s.n_clipped != rows[i].clipped)
             fail_msg("percentile %g: limit %g, %zu clipped", rows[i].percentile, s.limit, s.n_clipped);
         assert_true(fabs(s.low + 6.125) < 1e-12 && fabs(s.high - 6) < 1e-12);
     }
     const double odd[] = {NAN, 0, INFINITY, -0.5};
-    assert_ok(ctx, asc_scale_of(ctx, odd, 4, 0, &s));
+    assert_ok(ctx, asc_colour_scale_of(ctx, odd, 4, 0, &s));
     assert_int_equal(s.n_unknown, 2);
     assert_true(fabs(s.limit - 0.5) < 1e-12);
     asc_text *t = text_of(ctx);
-    asc_scale_caption(t, &s);
+    asc_colour_scale_caption(t, &s);
     assert_string_equal(asc_text_view(t).ptr,
                         "scores from -0.5 to 0; full colour from 0.5 on; 2 are not numbers (grey)");
     asc_text_clear(t);
-    asc_scale other;
-    assert_ok(ctx, asc_scale_of(ctx, x, 50, 90, &other));
-    asc_scale_join(&s, &other);
-    asc_scale_caption(t, &s);
+    asc_colour_scale other;
+    assert_ok(ctx, asc_colour_scale_of(ctx, x, 50, 90, &other));
+    asc_colour_scale_join(&s, &other);
+    asc_colour_scale_caption(t, &s);
     assert_string_equal(
         asc_text_view(t).ptr,
         "scores from -6.12 to 6; full colour from 5.5 on, percentile 90: 5 of 54 scores are beyond; 2 "
         "are not numbers (grey)");
     const double nothing[] = {0, 0};
-    assert_ok(ctx, asc_scale_of(ctx, nothing, 2, 99, &s));
+    assert_ok(ctx, asc_colour_scale_of(ctx, nothing, 2, 99, &s));
     assert_true(s.limit > 0);
-    assert_ok(ctx, asc_scale_of(ctx, NULL, 0, 0, &s));
+    assert_ok(ctx, asc_colour_scale_of(ctx, NULL, 0, 0, &s));
     assert_true(s.limit > 0);
-    assert_int_equal(asc_scale_of(ctx, x, 50, 101, &s), ASC_INVALID_ARGUMENT);
-    assert_int_equal(asc_scale_of(ctx, x, 50, NAN, &s), ASC_INVALID_ARGUMENT);
+    assert_int_equal(asc_colour_scale_of(ctx, x, 50, 101, &s), ASC_INVALID_ARGUMENT);
+    assert_int_equal(asc_colour_scale_of(ctx, x, 50, NAN, &s), ASC_INVALID_ARGUMENT);
     asc_text_destroy(t);
     test_ctx_end(ctx);
 }
 
 static void test_colours(void **state) {
     (void)state;
-    asc_scale s = {.limit = 2};
+    asc_colour_scale s = {.limit = 2};
     uint8_t rgb[3];
     float lab[3], before = 200;
     for (int sign = -1; sign <= 1; sign += 2) {
         before = 200;
         for (int i = 0; i <= 16; i++) {
-            asc_scale_colour(&s, sign * i / 8.0, rgb);
+            asc_colour_scale_rgb(&s, sign * i / 8.0, rgb);
             asc_lab_of(rgb, lab);
             assert_true(lab[0] < before);
             before = lab[0];
@@ -82,13 +82,13 @@ static void test_colours(void **state) {
         /* blue and yellow-orange: red-green blindness leaves b as it is */
         assert_true(sign > 0 ? lab[2] > 50 : lab[2] < -40);
     }
-    asc_scale_colour(&s, 0, rgb);
+    asc_colour_scale_rgb(&s, 0, rgb);
     assert_true(rgb[0] == 255 && rgb[1] == 255 && rgb[2] == 255);
     uint8_t far[3];
-    asc_scale_colour(&s, 2, rgb);
-    asc_scale_colour(&s, 1e300, far);
+    asc_colour_scale_rgb(&s, 2, rgb);
+    asc_colour_scale_rgb(&s, 1e300, far);
     assert_memory_equal(rgb, far, 3);
-    asc_scale_colour(&s, NAN, far);
+    asc_colour_scale_rgb(&s, NAN, far);
     assert_true(far[0] == far[1] && far[1] == far[2] && far[0] < 200);
 }
 
@@ -113,16 +113,16 @@ static void test_heat(void **state) {
     assert_int_equal(asc_heat_sum(ctx, first, ASC_SHAPE(0, 3), false, &b), ASC_INVALID_ARGUMENT);
 
     asc_heat heat = {a.data, 2, 3, "sum"};
-    asc_scale s;
+    asc_colour_scale s;
     asc_image im;
     uint8_t rgb[3];
-    assert_ok(ctx, asc_scale_of(ctx, wanted, 6, 0, &s));
+    assert_ok(ctx, asc_colour_scale_of(ctx, wanted, 6, 0, &s));
     assert_ok(ctx, asc_draw_heat(ctx, &heat, &s, NULL, &im));
     assert_int_equal(im.width, 225);
     assert_int_equal(im.height, 150);
     for (int64_t y = 0; y < im.height; y += 7)
         for (int64_t x = 0; x < im.width; x += 5) {
-            asc_scale_colour(&s, wanted[y / 75 * 3 + x / 75], rgb);
+            asc_colour_scale_rgb(&s, wanted[y / 75 * 3 + x / 75], rgb);
             assert_memory_equal(im.rgb + (y * im.width + x) * 3, rgb, 3);
         }
     asc_image_free(ctx, &im);
@@ -153,9 +153,9 @@ static void test_grid(void **state) {
                               i == 0   ? NULL
                               : i == 1 ? "a label longer than its cell, much longer than that"
                                        : "m\xc3\xa9thode"};
-    asc_scale s;
+    asc_colour_scale s;
     asc_image im, picture;
-    assert_ok(ctx, asc_scale_of(ctx, scores, 9, 95, &s));
+    assert_ok(ctx, asc_colour_scale_of(ctx, scores, 9, 95, &s));
     assert_ok(ctx, asc_image_create(ctx, 32, 20, &picture));
     for (size_t n = 1; n <= 7; n++)
         for (int with = 0; with < 2; with++) {
@@ -223,10 +223,10 @@ static void test_svg_heat(void **state) {
     double scores[12] = {0, 1, -1, 2, -2, 0.5, 0, NAN, 1, 3, -4, 0};
     asc_heat heats[2] = {{scores, 3, 4, "<i>&"},
                          {scores, 1, 12, "a label that does not fit over its picture at all"}};
-    asc_scale s;
+    asc_colour_scale s;
     asc_image picture;
     asc_text *t = text_of(ctx);
-    assert_ok(ctx, asc_scale_of(ctx, scores, 12, 0, &s));
+    assert_ok(ctx, asc_colour_scale_of(ctx, scores, 12, 0, &s));
     assert_ok(ctx, asc_image_create(ctx, 8, 6, &picture));
     assert_ok(ctx, asc_draw_heat_svg(ctx, t, title, heats, 2, &s, &picture));
     check_xml(t);
@@ -253,9 +253,9 @@ static void test_svg_bars(void **state) {
     const char *const names[] = {"age", "<script>alert(\"1\")</script>", NULL, "name\n\x1b[31m",
                                  "a name of many, many, many letters"};
     asc_bars b = {scores, errors, values, names, 5, 0};
-    asc_scale s;
+    asc_colour_scale s;
     asc_text *t = text_of(ctx);
-    assert_ok(ctx, asc_scale_of(ctx, scores, 5, 0, &s));
+    assert_ok(ctx, asc_colour_scale_of(ctx, scores, 5, 0, &s));
     b.values = NULL;
     assert_ok(ctx, asc_draw_bars_svg(ctx, t, title, &b, &s));
     check_xml(t);
@@ -289,9 +289,9 @@ static void test_svg_strips(void **state) {
         signal[i] = i == 500 ? NAN : sin(i * 0.01);
     }
     asc_byte_strip strip = {bytes, offsets, scores, 60};
-    asc_scale s;
+    asc_colour_scale s;
     asc_text *t = text_of(ctx);
-    assert_ok(ctx, asc_scale_of(ctx, scores, N, 0, &s));
+    assert_ok(ctx, asc_colour_scale_of(ctx, scores, N, 0, &s));
     assert_ok(ctx, asc_draw_bytes_svg(ctx, t, title, &strip, &s));
     check_xml(t);
     assert_true(has(t, "bytes 10 to 15; ") &&
@@ -336,9 +336,9 @@ static void test_terminal(void **state) {
     const char *const names[] = {"age", "a\x1b[1m", NULL, "x"};
     asc_bars b = {scores, errors, values, names, 4, 0};
     asc_report_style style = {.struct_size = sizeof style};
-    asc_scale s;
+    asc_colour_scale s;
     asc_text *t = text_of(ctx);
-    assert_ok(ctx, asc_scale_of(ctx, scores, 4, 0, &s));
+    assert_ok(ctx, asc_colour_scale_of(ctx, scores, 4, 0, &s));
     asc_draw_bars_text(t, &b, &s, &style);
     assert_string_equal(asc_text_view(t).ptr,
                         "       score  error                                  feature\n"
