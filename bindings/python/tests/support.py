@@ -37,10 +37,15 @@ def same_document(test, a, b):
     test.assertEqual(json.dumps(a, sort_keys=True), json.dumps(b, sort_keys=True))
 
 
+def _hears_ctrl_c():
+    """What a shell starts in the background ignores it, and hands that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def python(code, **env):
     """Another Python with the same package; (exit code, what it printed)."""
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          env={**os.environ, **env}, timeout=PATIENCE, check=False)
+                          env={**os.environ, **env}, timeout=PATIENCE, check=False, preexec_fn=_hears_ctrl_c)
     return done.returncode, done.stdout
 
 
