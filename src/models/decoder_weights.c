@@ -228,14 +228,16 @@ static double number_of(asc_binder *b, const char *name) {
     return (double)v;
 }
 
+/* log(1 + e^x), which is x where e^x is large: files hold what it makes positive. */
+static double softplus(double x) { return fmax(x, 0.0) + log1p(exp(-fabs(x))); }
+
 static void bind_xielu(asc_binder *b, asc_layer *l) {
     l->xielu = b->d->cfg.plan[b->layer].xielu;
     if (b->g->gguf == NULL)
         l->xielu = (asc_xielu){number_of(b, "xielu.alpha_p"), number_of(b, "xielu.alpha_n"),
                                number_of(b, "xielu.beta"), number_of(b, "xielu.eps")};
-    /* files hold what softplus makes positive: log(1 + e^x), which is x where e^x is large */
-    l->xielu.positive = fmax(l->xielu.positive, 0.0) + log1p(exp(-fabs(l->xielu.positive)));
-    l->xielu.negative = fmax(l->xielu.negative, 0.0) + log1p(exp(-fabs(l->xielu.negative))) + l->xielu.beta;
+    l->xielu.positive = softplus(l->xielu.positive);
+    l->xielu.negative = softplus(l->xielu.negative) + l->xielu.beta;
 }
 
 /* [1,D], which GGUF files hold as [D]. */

@@ -115,13 +115,17 @@ asc_status asc_hf_more_apertus(asc_hf_reading *r) {
     return st;
 }
 
-asc_status asc_hf_more_granitemoeshared(asc_hf_reading *r) {
-    double width; /* 0 is a width, too: no such expert */
-    asc_status st = asc_hf_number(&r->k, "shared_intermediate_size", 0.0, 0.0, 1 << 24, &width);
-    if (st != ASC_OK) return st;
-    if (width != floor(width)) return asc_hf_invalid(&r->k, "shared_intermediate_size", "a whole number");
-    r->c->d_shared = (int64_t)width;
-    return ASC_OK;
+/* A whole number from 0 on, where 0 has a meaning of its own. */
+static asc_status from_zero(asc_hf_reading *r, const char *key, int64_t fallback, int64_t *out) {
+    double v;
+    asc_status st = asc_hf_number(&r->k, key, (double)fallback, 0.0, 1 << 24, &v);
+    if (st == ASC_OK && v > floor(v)) st = asc_hf_invalid(&r->k, key, "a whole number");
+    if (st == ASC_OK) *out = (int64_t)v;
+    return st;
+}
+
+asc_status asc_hf_more_granitemoeshared(asc_hf_reading *r) { /* 0 is a width, too: no such expert */
+    return from_zero(r, "shared_intermediate_size", 0, &r->c->d_shared);
 }
 
 asc_status asc_hf_more_llama4(asc_hf_reading *r) {
@@ -164,15 +168,6 @@ asc_status asc_hf_more_dbrx(asc_hf_reading *r) {
     ASC_TRY(asc_hf_word(&act, "name", "silu", &name));
     if (!asc_view_eqs(name, "silu")) return asc_hf_refuse(&act, "name", "supported: silu");
 done:
-    return st;
-}
-
-/* A whole number from 0 on, where 0 has a meaning of its own. */
-static asc_status from_zero(asc_hf_reading *r, const char *key, int64_t fallback, int64_t *out) {
-    double v;
-    asc_status st = asc_hf_number(&r->k, key, (double)fallback, 0.0, 1 << 24, &v);
-    if (st == ASC_OK && v > floor(v)) st = asc_hf_invalid(&r->k, key, "a whole number");
-    if (st == ASC_OK) *out = (int64_t)v;
     return st;
 }
 
