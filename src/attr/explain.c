@@ -252,7 +252,7 @@ asc_status asc_explain_beside(asc_model *m, const asc_request *req, const asc_jo
         if (j.method->by_gradient || j.method->by_token) group_scores(&j);
         sums(&j);
         ASC_TRY(asc_job_target_probability(&j));
-        r->flops = asc_exec_stats_of(ctx).flops - flops0 + j.saved_flops;
+        r->flops = asc_exec_stats_of(ctx).flops - flops0 + j.saved_flops - j.unseen_flops;
     }
     r->seconds = (double)(asc_now_ns() - t0) * 1e-9;
     r->peak_bytes = asc_memory(ctx).peak_total;

@@ -83,6 +83,7 @@ typedef struct asc_job {
     const struct asc_job *known;     /* another job of the same model; where its prompt is the same, its next
                                         tokens     are these and are not found again */
     double saved_flops;              /* of what was kept of another job and counts as this one's */
+    double unseen_flops;             /* counted for attention that a trie's tokens do not see */
     asc_request adapted;             /* the request, where a method explains another output: lrp the logit */
 } asc_job;
 

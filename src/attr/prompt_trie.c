@@ -152,12 +152,14 @@ static asc_status add_token(asc_trie_walk *w, size_t n) {
 
 static size_t in_steps(size_t n) { return (n + TAIL_STEP - 1) / TAIL_STEP * TAIL_STEP; }
 
-/* Few different lengths, so that passes are few different programs. */
+/* Few different lengths, so that passes are few different programs: quarters of the longest. */
 static size_t tail_for(const asc_trie_walk *w, size_t n_late) {
-    enum { HALVINGS = 2 };
+    enum { PARTS = 4 };
     size_t tail = w->tail > 0 ? w->tail : in_steps(n_late);
-    for (int i = 0; i < HALVINGS && in_steps(tail / 2) >= n_late && n_late > 0; i++)
-        tail = in_steps(tail / 2);
+    for (size_t i = 1; i < PARTS; i++) {
+        const size_t part = in_steps((w->tail * i + PARTS - 1) / PARTS);
+        if (part >= n_late && part < tail) tail = part;
+    }
     if (n_late == 0) tail = 1; /* nothing is asked for: only keys and values are wanted */
     return tail < w->pass.n ? tail : w->pass.n;
 }

@@ -64,7 +64,7 @@ typedef struct asc_trie_walk {
     const asc_trie *trie;
     size_t most, past; /* past: places of the store */
     bool store;        /* otherwise every pass runs its sequences from their start */
-    size_t tail;       /* the longest; shorter ones become it, or a half or a quarter of it. 0: unknown */
+    size_t tail;       /* the longest; shorter ones become it or a few quarters of it. 0: unknown */
     size_t row, at, take, cap_takes;
     int32_t *where;                 /* by depth: token of this pass, or -1 = in the store */
     int32_t *id, *pos, *up, *place; /* of the tokens in the order of the walk */

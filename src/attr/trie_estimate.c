@@ -149,8 +149,22 @@ static asc_status measure(asc_job *j, const asc_trie *t, const asc_trie_plan *pl
     return ASC_OK;
 }
 
-asc_status asc_trie_estimate(asc_job *j, const asc_trie *t, const asc_trie_plan *plan) {
+/* Operations of all passes, from those of the largest: what it counts for attention is an upper bound, the
+ * head and the last block have the tails' rows only. */
+static double flops_of(const asc_job *j, const asc_trie_plan *plan) {
     const asc_decoder_config *c = &j->m->decoder.cfg;
+    const asc_trie_survey *s = &plan->look;
+    const double blocks = (double)asc_neuron_blocks(j), last = j->neuron.on ? 0.0 : 1.0;
+    const double head = has_head(j, plan) ? 2.0 * (double)c->d_model * (double)c->n_vocab : 0.0;
+    const double in_blocks =
+        plan->need.cost.flops - head * (double)s->tail - asc_packed_priced_flops(j, s->n, s->tail, s->past);
+    const double rows = (blocks - last) * (double)s->n + last * (double)s->tail,
+                 all = (blocks - last) * (double)s->tokens + last * (double)s->tails;
+    return fmax(in_blocks, 0.0) / fmax(rows, 1.0) * all + head * (double)s->tails +
+           blocks * asc_packed_pair_flops(j) * s->pairs;
+}
+
+asc_status asc_trie_estimate(asc_job *j, const asc_trie *t, const asc_trie_plan *plan) {
     asc_estimate *e = j->estimate;
     const double blocks = (double)asc_neuron_blocks(j);
     rates r;
@@ -160,18 +174,12 @@ asc_status asc_trie_estimate(asc_job *j, const asc_trie *t, const asc_trie_plan 
     e->measuring += asc_seconds_since(t0);
     if (asc_price_base(j->ctx) > base) e->probes += asc_price_base(j->ctx) - base;
     if (st != ASC_OK) return st;
-    /* The largest pass, scaled to the tokens of all; what it counts for attention is an upper bound. */
     const asc_trie_survey *s = &plan->look;
-    const double keys = (double)(s->past + s->n),
-                 pair_flops = (double)c->n_heads * (4.0 * (double)c->head_dim + 5.0);
-    const double in_last = (double)(j->neuron.on ? s->n : s->tail);
-    const double bound = pair_flops * keys * ((blocks - 1.0) * (double)s->n + in_last);
     const double share = (double)s->tokens / (double)s->n;
-    const double linear = plan->need.cost.flops > bound ? plan->need.cost.flops - bound : 0.0;
     const double seconds =
         blocks * (r.token * (double)s->tokens + r.pair * s->pairs) + r.row * (double)s->tails;
     e->held += plan->store_bytes;
-    asc_estimate_work(j, &plan->need, seconds, share * linear + blocks * pair_flops * s->pairs,
+    asc_estimate_work(j, &plan->need, seconds, flops_of(j, plan),
                       share * (plan->need.cost.bytes_read + plan->need.cost.bytes_written));
     e->held -= plan->store_bytes;
     return ASC_OK;

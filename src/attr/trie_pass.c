@@ -167,6 +167,16 @@ asc_status asc_packed_record(asc_packed *x) {
     return ASC_OK;
 }
 
+double asc_packed_pair_flops(const asc_job *j) {
+    const asc_decoder_config *c = &j->m->decoder.cfg;
+    return (double)c->n_heads * (4.0 * (double)c->head_dim + 5.0);
+}
+
+double asc_packed_priced_flops(const asc_job *j, size_t n, size_t tail, size_t past) {
+    const double blocks = (double)asc_neuron_blocks(j), in_last = (double)(j->neuron.on ? n : tail);
+    return asc_packed_pair_flops(j) * (double)(past + n) * ((blocks - 1.0) * (double)n + in_last);
+}
+
 /* ---- the store ---- */
 
 asc_status asc_packed_store(asc_job *j, size_t past, int64_t first, int64_t end, bool dry, asc_kv **out) {

@@ -35,6 +35,11 @@ void asc_packed_blocks(asc_packed *x, int64_t first, int64_t end, asc_tensor *st
 /* Sets x->results to the numbers behind hidden [1,tail,D] alone. */
 void asc_packed_numbers(asc_packed *x, asc_tensor *hidden);
 
+/* Operations of one pair of a query and a key in one block; and what a pass's price has for attention in all
+ * blocks, where each of its n tokens (in the last block, of its tail) counts as if it saw every key. */
+double asc_packed_pair_flops(const asc_job *j);
+double asc_packed_priced_flops(const asc_job *j, size_t n, size_t tail, size_t past);
+
 /* The store of blocks first .. end - 1: zeros, in the current scope; `dry`: stand-ins. Free the array, the
  * tensors are the scope's. NULL when past is 0. */
 ASC_MUST_USE asc_status asc_packed_store(asc_job *j, size_t past, int64_t first, int64_t end, bool dry,

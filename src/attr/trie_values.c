@@ -10,7 +10,7 @@
 
 /* Tokens of a pass: fewer make less of the weights, which are expanded once a pass; more only make the
  * activations larger (docs/SPEED.md). */
-enum { ENOUGH_TOKENS = 512, FEWEST_TOKENS = 16, STEP = 16, PROGRAMS = 1 << 20 };
+enum { ENOUGH_TOKENS = 1024, FEWEST_TOKENS = 16, STEP = 16, PROGRAMS = 1 << 20 };
 
 static size_t bytes_of(const asc_trie_plan *plan) {
     const size_t programs = (plan->look.shapes - 1) * plan->need.program_bytes; /* one is there already */
@@ -150,6 +150,9 @@ static asc_status run_pass(asc_job *j, const asc_trie_plan *plan, const asc_kv *
     ASC_TRY(asc_run(ctx, x.results, x.n_results));
     ASC_TRY(read(&x, p, out));
     ASC_TRY(asc_packed_keep(&x, p));
+    const double priced = asc_packed_priced_flops(j, p->n, p->tail, p->past),
+                 seen = asc_packed_pair_flops(j) * p->pairs * (double)asc_neuron_blocks(j);
+    if (priced > seen) j->unseen_flops += priced - seen;
 done:
     asc_packed_deinit(&x);
     /* Behind the scope: within it, the end of a pass that only keeps keys is a value nobody read, and the

@@ -231,6 +231,34 @@ static void answers_are_priced(void **state) {
     }
 }
 
+/* Perturbed prompts: neither counts what a token of a trie does not see (a third of all without that). The
+ * prediction scales the largest pass; the keys and values that a last block makes beside its tail it scales
+ * with the tail, a few percent of a model of two blocks. */
+static void perturbed_prompts_are_priced(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        asc_result *r[2] = {NULL, NULL};
+        asc_ctx *ctx = test_ctx("cpu", NULL);
+        asc_model *m = NULL;
+        assert_ok(ctx, asc_model_open(ctx, test_data(ZOO "llama-q4_1/model.gguf"), NULL, &m));
+        const char *text = k % 2 == 0 ? "one two three four five six seven eight nine ten eleven twelve"
+                                      : "one two three four";
+        asc_request q = {.struct_size = sizeof q,
+                         .method = "feature-ablation",
+                         .prompt = {text, strlen(text)},
+                         .features = ASC_FEATURES_TOKEN,
+                         .generate = k < 2 ? 8 : 1};
+        assert_ok(ctx, asc_explain(m, &q, &r[0]));
+        q.dry_run = true;
+        assert_ok(ctx, asc_explain(m, &q, &r[1]));
+        if (!(fabs(r[1]->flops - r[0]->flops) <= 0.05 * r[0]->flops))
+            fail_msg("%d: %g predicted, %g done", k, r[1]->flops, r[0]->flops);
+        for (int i = 0; i < 2; i++) asc_result_destroy(ctx, r[i]);
+        asc_model_close(m);
+        test_ctx_end(ctx);
+    }
+}
+
 /* A dry run: its memory, how many prompts it counts, and the least and the most seconds that it says. */
 static void price_of(asc_request *q, size_t *peak, uint64_t *n_forward, double seconds[2]) {
     static const int32_t target[] = {193};
@@ -335,6 +363,7 @@ int main(void) {
                                        cmocka_unit_test(passes_without_answers_run_once),
                                        cmocka_unit_test(the_least_holds),
                                        cmocka_unit_test(answers_are_priced),
+                                       cmocka_unit_test(perturbed_prompts_are_priced),
                                        cmocka_unit_test(prices_take_little_memory),
                                        cmocka_unit_test(prices_are_ranges),
                                        cmocka_unit_test(nets_are_refused_too)};
