@@ -2,7 +2,6 @@
 #include "attention_parts.h"
 #include "exec.h"
 #include <math.h>
-#include <string.h>
 
 asc_status asc_attention_check(asc_job *j, bool contrasts) {
     const char *name = j->method->info.name;
@@ -11,19 +10,34 @@ asc_status asc_attention_check(asc_job *j, bool contrasts) {
     return asc_hint(j->ctx, "gradient-x-attention knows one; faithful methods do as well");
 }
 
-void asc_attention_mean(const asc_sweep_block *blk, const double *slopes, double *out) {
-    const size_t n = (size_t)(blk->t * blk->t), heads = (size_t)blk->heads;
-    memset(out, 0, n * sizeof *out);
-    for (size_t h = 0; h < heads; h++) {
-        for (size_t i = 0; i < n; i++) {
-            const double a = blk->probs[h * n + i],
-                         v = slopes != NULL ? fmax(a * blk->sign * slopes[h * n + i], 0.0) : a;
-            out[i] += v / (double)heads;
-        }
+/* The row of the answer in the product over the layers behind the one that comes next: the sweep meets the
+ * last layer first, so matrices [t,t] are not multiplied with each other. */
+typedef struct flow {
+    asc_job *j;
+    double *row, *next, own, share;
+    const asc_answer *answers;
+} flow;
+
+static asc_status add_block(void *self, const asc_sweep_block *blk) {
+    flow *s = self;
+    const int64_t t = blk->t;
+    const bool rival = blk->sign < 0.0;
+    if (blk->layer == s->j->m->info.n_layers - 1)
+        asc_job_rows_read(s->j, &s->answers[rival ? 1 : 0], rival, t, s->row);
+    for (int64_t k = 0; k < t; k++) s->next[k] = s->own * s->row[k];
+    for (int64_t i = 0; i < t; i++) {
+        const double *at = blk->reduced[ASC_SWEEP_PROBS] + i * t, w = s->share * s->row[i];
+        for (int64_t k = 0; w > 0.0 && k < t; k++) s->next[k] += w * at[k];
     }
+    double *old = s->row;
+    s->row = s->next;
+    s->next = old;
+    for (size_t k = 0; blk->layer == 0 && k < s->j->r->n_prompt; k++)
+        s->j->r->scores[k] += blk->sign * s->row[k];
+    return ASC_OK;
 }
 
-asc_status asc_attention_sweep(asc_sweep *w) {
+static asc_status sweep(asc_sweep *w) {
     asc_job *j = w->j;
     asc_ctx *ctx = j->ctx;
     size_t batch;
@@ -46,8 +60,27 @@ done:
     return asc_scope_close(ctx, st);
 }
 
-void asc_attention_errors(asc_job *j) {
+static void errors(asc_job *j) {
     double largest = 0.0;
     for (size_t t = 0; t < j->r->n_prompt; t++) largest = fmax(largest, fabs(j->r->scores[t]));
     for (size_t t = 0; t < j->r->n_prompt; t++) j->r->score_errors[t] = asc_job_gradient_noise(j, largest);
+}
+
+asc_status asc_attention_flow(asc_job *j, bool slopes, double own, double share) {
+    asc_answer answers[2];
+    flow s = {.j = j, .own = own, .share = share, .answers = answers};
+    asc_sweep w = {
+        .j = j, .values_only = !slopes, .want = 1u << ASC_SWEEP_PROBS, .sink = add_block, .self = &s};
+    const size_t n_answers = asc_job_walks(j, answers);
+    size_t n = answers[0].n, t;
+    if (n_answers > 1 && answers[1].n > n) n = answers[1].n;
+    t = j->r->n_prompt + n;
+    double *room = asc_calloc(j->ctx, ASC_MEM_SCRATCH, 2 * t, sizeof *room);
+    if (room == NULL) return ASC_RESOURCE_EXHAUSTED;
+    s.row = room;
+    s.next = room + t;
+    asc_status st = sweep(&w);
+    if (st == ASC_OK) errors(j);
+    asc_free(j->ctx, room);
+    return st;
 }

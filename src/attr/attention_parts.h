@@ -7,11 +7,9 @@
 
 /* UNIMPLEMENTED for contrasts unless the method can. */
 ASC_MUST_USE asc_status asc_attention_check(asc_job *j, bool contrasts);
-/* Mean over the heads of the probabilities, out [t,t]; with slopes [heads,t,t]: of the positive part of their
- * products, slopes being those of the answer itself (block->sign is taken out). */
-void asc_attention_mean(const asc_sweep_block *block, const double *slopes, double *out);
-/* One sweep over the prompt, whose sink fills r->scores; r->value. */
-ASC_MUST_USE asc_status asc_attention_sweep(asc_sweep *w);
-void asc_attention_errors(asc_job *j);
+/* r->scores and their errors: the rows that the answer is read from (their mean) in the product over the
+ * layers of own + share * A. A: the mean over the heads of the probabilities or, with slopes, of the positive
+ * part of their products with the gradient there. r->value. */
+ASC_MUST_USE asc_status asc_attention_flow(asc_job *j, bool slopes, double own, double share);
 
 #endif

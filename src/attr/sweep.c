@@ -11,7 +11,7 @@
 #include "sweep_whole.h"
 #include <string.h>
 
-enum { MOST_OUTS = 2 + ASC_SWEEP_N_SITES + 1 };
+enum { MOST_OUTS = 1 + ASC_SWEEP_N_SITES };
 
 /* A site's value in the run, in the partner's run, and the cotangent that arrived. */
 typedef struct seen {
@@ -72,12 +72,13 @@ static asc_tensor *inside(void *self, int64_t layer, bool probs, asc_tensor *v) 
     return v;
 }
 
-/* Block l of run k on x. */
-static asc_tensor *record(walk *w, int64_t l, int k, asc_tensor *x) {
-    const bool watched = wants(w, ASC_SWEEP_HEADS) || wants(w, ASC_SWEEP_PROBS);
-    const asc_block_eyes eyes = {.site = w->s->want != 0 ? at_site : NULL,
+/* Block l of run k on x. Probabilities of every head and pair of tokens are not made for values alone. */
+static asc_tensor *record(walk *w, int64_t l, int k, asc_tensor *x, bool look) {
+    look = look || !w->s->values_only;
+    const bool watched = look && (wants(w, ASC_SWEEP_HEADS) || wants(w, ASC_SWEEP_PROBS));
+    const asc_block_eyes eyes = {.site = look && w->s->want != 0 ? at_site : NULL,
                                  .inner = watched ? inside : NULL,
-                                 .probs = wants(w, ASC_SWEEP_PROBS),
+                                 .probs = watched && wants(w, ASC_SWEEP_PROBS),
                                  .self = w};
     w->layer = l;
     w->run = k;
@@ -104,17 +105,29 @@ static asc_tensor *reduced(walk *w, const seen *s) {
     return by_width(ctx, asc_mul(ctx, s->c, v));
 }
 
+/* The heads' probabilities [..,t,t], made one matrix [b,t,t] here: read one by one they would be as many
+ * times larger. */
+static asc_tensor *mean_of_heads(walk *w, const seen *s) {
+    asc_ctx *ctx = w->j->ctx;
+    const int64_t heads = asc_job_heads(w->j);
+    asc_tensor *p = s->v[0];
+    if (!w->s->values_only) {
+        if (s->c == NULL) return asc_full(ctx, ASC_SHAPE(w->b, w->t, w->t), 0.0);
+        p = asc_mul(ctx, p, w->sign < 0.0 ? asc_neg(ctx, s->c) : s->c);
+        p = asc_relu(ctx, p);
+    }
+    p = asc_reshape(ctx, p, ASC_SHAPE(w->b, heads, w->t, w->t));
+    return asc_scale(ctx, asc_sum(ctx, p, 1, (int[]){1}, false), 1.0 / (double)heads);
+}
+
 /* Appends what is wanted of the block that was recorded. */
 static size_t list_wanted(walk *w, asc_tensor **ts, size_t n) {
-    asc_ctx *ctx = w->j->ctx;
     for (int k = 0; k < ASC_SWEEP_PROBS; k++) {
         if (wants(w, (asc_sweep_site)k) && !w->s->values_only && w->seen[k].v[0] != NULL)
             ts[n++] = reduced(w, &w->seen[k]);
     }
     const seen *s = &w->seen[ASC_SWEEP_PROBS];
-    if (s->v[0] == NULL) return n;
-    ts[n++] = s->v[0];
-    if (!w->s->values_only) ts[n++] = s->c != NULL ? s->c : asc_full(ctx, s->v[0]->shape, 0.0);
+    if (s->v[0] != NULL) ts[n++] = asc_tensor_poisoned(s->v[0]) ? s->v[0] : mean_of_heads(w, s);
     return n;
 }
 
@@ -125,21 +138,14 @@ static asc_status show(walk *w, int64_t l, asc_tensor *const *ts) {
     double *at = w->host;
     size_t next = 0;
     if (w->s->sink == NULL) return ASC_OK;
-    for (int k = 0; k <= ASC_SWEEP_N_SITES; k++) { /* probabilities come twice: they and their slopes */
-        const bool slope = k == ASC_SWEEP_N_SITES;
-        const asc_sweep_site site = slope ? ASC_SWEEP_PROBS : (asc_sweep_site)k;
-        if (!wants(w, site) || (w->s->values_only && (slope || site != ASC_SWEEP_PROBS))) continue;
+    for (int k = 0; k < ASC_SWEEP_N_SITES; k++) {
+        if (!wants(w, (asc_sweep_site)k) || (w->s->values_only && k != ASC_SWEEP_PROBS)) continue;
         size_t n = (size_t)asc_tensor_elems(ts[next]);
         if (n > w->n_host - (size_t)(at - w->host))
             return ASC_FAIL(ctx, ASC_INTERNAL, "block %lld shows more than was foreseen", (long long)l);
         asc_status st = asc_read_f64(ctx, ts[next++], at, n);
         if (st != ASC_OK) return st;
-        if (slope)
-            blk.slopes = at;
-        else if (site == ASC_SWEEP_PROBS)
-            blk.probs = at;
-        else
-            blk.reduced[site] = at;
+        blk.reduced[k] = at;
         at += n;
     }
     return w->s->sink(w->s->self, &blk);
@@ -150,7 +156,7 @@ static size_t host_elems(const walk *w) {
     size_t n = (size_t)(w->b * w->p) + 1;
     for (int k = 0; k < ASC_SWEEP_HEADS; k++) n += wants(w, (asc_sweep_site)k) ? bt : 0;
     n += wants(w, ASC_SWEEP_HEADS) ? bt * h : 0;
-    n += wants(w, ASC_SWEEP_PROBS) ? 2 * bt * h * (size_t)w->t : 0;
+    n += wants(w, ASC_SWEEP_PROBS) ? bt * (size_t)w->t : 0;
     return n;
 }
 
@@ -189,17 +195,14 @@ static asc_status forward(walk *w, int64_t l, int k) {
         asc_held_stand_in(&w->bill, to, &w->in[k][l].t->shape);
         return asc_scope_close(ctx, ASC_OK);
     }
-    asc_tensor *ts[MOST_OUTS];
-    size_t n;
+    asc_tensor *ts[1];
     bool again = asc_rehearse_begin(ctx);
     do {
         memset(w->seen, 0, sizeof w->seen);
-        ts[0] = record(w, l, k, entering(w, l, k));
-        n = asc_tensor_poisoned(ts[0]) || !w->s->values_only ? 1 : list_wanted(w, ts, 1);
-    } while (asc_rehearsed(ctx, ASC_OK, &again, ts, n));
-    st = asc_ledger_compute(&w->bill, ts, n, once ? &w->forward_once : NULL);
+        ts[0] = record(w, l, k, entering(w, l, k), false);
+    } while (asc_rehearsed(ctx, ASC_OK, &again, ts, 1));
+    st = asc_ledger_compute(&w->bill, ts, 1, once ? &w->forward_once : NULL);
     w->knows_forward = w->knows_forward || once;
-    if (st == ASC_OK && n > 1 && !w->bill.pricing) st = show(w, l, ts + 1);
     if (st == ASC_OK) st = asc_held_keep(&w->bill, to, ts[0]);
     return asc_scope_close(ctx, st);
 }
@@ -246,13 +249,17 @@ static asc_status add_parts(walk *w, asc_tensor *parts) {
     return st;
 }
 
-/* Block l anew, the gradient through it, and what is wanted of it. */
+/* Block l anew, the gradient through it if there is one, and what is wanted of it. */
 static size_t record_back(walk *w, int64_t l, asc_tensor **ts) {
     asc_tensor *x[2] = {NULL, NULL}, *y[2] = {NULL, NULL}, *g = NULL;
     memset(w->seen, 0, sizeof w->seen);
     for (int k = 0; k < w->n_runs; k++) {
         x[k] = l > 0 ? w->in[k][l].t : w->x[k];
-        y[k] = record(w, l, k, entering(w, l, k));
+        y[k] = record(w, l, k, entering(w, l, k), true);
+    }
+    if (w->s->values_only) {
+        ts[0] = y[0];
+        return asc_tensor_poisoned(y[0]) ? 1 : list_wanted(w, ts, 0);
     }
     back(w, y, w->g.t, x, &g);
     if (w->n_runs > 1 && asc_tensor_poisoned(y[1])) g = y[1]; /* derivatives alone do not look at it */
@@ -280,9 +287,10 @@ static asc_status backward(walk *w, int64_t l) {
     } while (asc_rehearsed(ctx, ASC_OK, &again, ts, n));
     st = asc_ledger_compute(&w->bill, ts, n, once ? &w->backward_once : NULL);
     w->knows_backward = w->knows_backward || once;
-    if (st == ASC_OK && n > 1 && !w->bill.pricing) st = show(w, l, ts + 1);
-    if (st == ASC_OK && l > 0) st = asc_held_keep(&w->bill, &w->g, ts[0]);
-    if (st == ASC_OK && l == 0 && !w->bill.pricing) st = add_parts(w, ts[0]);
+    const size_t first = w->s->values_only ? 0 : 1;
+    if (st == ASC_OK && n > first && !w->bill.pricing) st = show(w, l, ts + first);
+    if (st == ASC_OK && l > 0 && !w->s->values_only) st = asc_held_keep(&w->bill, &w->g, ts[0]);
+    if (st == ASC_OK && l == 0 && !w->s->values_only && !w->bill.pricing) st = add_parts(w, ts[0]);
     for (int k = 0; k < w->n_runs; k++) asc_held_drop(&w->bill, &w->in[k][l]);
     return asc_scope_close(ctx, st);
 }
@@ -313,12 +321,10 @@ static asc_status go(walk *w) {
     if (!w->bill.pricing && w->host == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (int64_t l = 0; st == ASC_OK && l < w->n_layers; l++) {
         for (int k = 0; st == ASC_OK && k < w->n_runs; k++) st = forward(w, l, k);
-        if (!w->s->values_only || l == 0) continue;
-        for (int k = 0; k < w->n_runs; k++) asc_held_drop(&w->bill, &w->in[k][l]);
     }
     if (st == ASC_OK) st = head(w);
     if (st == ASC_OK && !w->bill.pricing) st = read_values(w);
-    for (int64_t l = w->n_layers; st == ASC_OK && !w->s->values_only && l-- > 0;) st = backward(w, l);
+    for (int64_t l = w->n_layers; st == ASC_OK && l-- > 0;) st = backward(w, l);
     return st;
 }
 

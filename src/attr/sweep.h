@@ -19,7 +19,7 @@ typedef enum asc_sweep_site {
     ASC_SWEEP_ATTN,  /* what attention adds to it */
     ASC_SWEEP_MLP,   /* what the MLP adds */
     ASC_SWEEP_HEADS, /* what each head hands to the output projection */
-    ASC_SWEEP_PROBS, /* attention probabilities: not reduced */
+    ASC_SWEEP_PROBS, /* attention probabilities */
     ASC_SWEEP_N_SITES
 } asc_sweep_site;
 /* "out", "attn.out", "mlp.out", "heads", "attention" */
@@ -30,9 +30,10 @@ const char *asc_sweep_site_name(asc_sweep_site site);
 typedef struct asc_sweep_block {
     int64_t layer;
     int64_t b, t, heads;
-    double sign;                              /* of the answer: -1 for the contrast */
-    const double *reduced[ASC_SWEEP_N_SITES]; /* [b,t], heads [b,t,heads]; NULL unless wanted */
-    const double *probs, *slopes;             /* [b,heads,t,t] and the cotangents there; NULL likewise */
+    double sign; /* of the answer: -1 for the contrast */
+    /* [b,t], heads [b,t,heads]; NULL unless wanted. Of probabilities [b,t,t]: the mean over the heads, with
+     * cotangents of the positive part of their products with the answer's own. */
+    const double *reduced[ASC_SWEEP_N_SITES];
 } asc_sweep_block;
 
 typedef struct asc_sweep {
@@ -40,7 +41,7 @@ typedef struct asc_sweep {
     asc_rules *rules; /* NULL = plain derivatives. Its on_value is taken over */
     bool paired;      /* x0 is given; with rules, multipliers of pairs */
     bool has_by;      /* by is given */
-    bool values_only; /* forwards only, from the first block to the last: probabilities, no cotangents */
+    bool values_only; /* probabilities, no cotangents: every block runs forwards twice */
     unsigned want;
     asc_status (*sink)(void *self, const asc_sweep_block *block); /* from the last block to the first */
     void *self;

@@ -93,6 +93,33 @@ static void attention(void **state) {
     test_ctx_end(ctx);
 }
 
+/* Of 4 heads' probabilities [t,t] no more is held than a block computes with in f32 (scores, what softmax
+ * makes of them, the mask, their mean: 16 + 16 + 16 + 4 bytes a pair of tokens) and the mean in f64: 60, and
+ * 78 measured with all the rest. With every head's in f64, and products of matrices of all tokens, it was
+ * 181.
+ */
+static void attention_of_long_prompts(void **state) {
+    (void)state;
+    enum { N = 600 };
+    int32_t ids[N];
+    for (int i = 0; i < N; i++) ids[i] = 3 + i * 7 % 25;
+    asc_ctx *ctx = test_ctx("cpu", NULL);
+    asc_model *m = NULL;
+    asc_result *r = NULL;
+    assert_ok(ctx, asc_model_open(ctx, test_data("decoders/phi3.gguf"), NULL, &m));
+    asc_request q = fixture_request("attention-rollout");
+    q.prompt_ids = ids;
+    q.n_prompt_ids = N;
+    q.target_ids = ids + 1;
+    q.n_target_ids = 1;
+    assert_ok(ctx, asc_explain(m, &q, &r));
+    assert_true(r->sum > 0.99 && r->sum <= 1.0 + 1e-5); /* rows of the product add up to 1 */
+    assert_true(r->peak_bytes < (size_t)110 * N * N);
+    asc_result_destroy(ctx, r);
+    asc_model_close(m);
+    test_ctx_end(ctx);
+}
+
 /* In f32, in every mode: within the stated errors of the f64 device. */
 static void on_the_processor(void **state) {
     (void)state;
@@ -251,6 +278,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(against_torch),
         cmocka_unit_test(attention),
+        cmocka_unit_test(attention_of_long_prompts),
         cmocka_unit_test(on_the_processor),
         cmocka_unit_test(sums),
         cmocka_unit_test(draws),
