@@ -145,21 +145,38 @@ static int unknown_option(cli_command_id command, const char *name, size_t len) 
                : cli_usage("unknown option --%s (see: ascribe %s --help)", word, cli_commands[command].name);
 }
 
+static bool is_named(const cli *c, int option, const char *name, size_t len) {
+    const cli_option *opt = &cli_options[option];
+    return strlen(opt->name) == len && strncmp(opt->name, name, len) == 0 &&
+           (opt->commands & 1u << c->command) != 0;
+}
+
+/* An option of the command: as a value of another it is what a forgotten value leaves, not what was meant. */
+static bool is_option(const cli *c, const char *word) {
+    bool is = false;
+    if (word[0] != '-' || word[1] != '-') return false;
+    for (int o = 0; o < N_OPTIONS && !is; o++) is = is_named(c, o, word + 2, strcspn(word + 2, "="));
+    return is;
+}
+
 /* One option at argv[*i]; steps over its value. */
 static int take_option(cli *c, int argc, char **argv, int *i) {
     const char *name = argv[*i] + 2, *value = strchr(name, '=');
     size_t len = value != NULL ? (size_t)(value - name) : strlen(name);
     for (int o = 0; o < N_OPTIONS; o++) {
         const cli_option *opt = &cli_options[o];
-        if (strlen(opt->name) != len || strncmp(opt->name, name, len) != 0 ||
-            !(opt->commands & 1u << c->command))
-            continue;
+        if (!is_named(c, o, name, len)) continue;
         if (opt->arg[0] == '\0') {
             if (value != NULL) return cli_usage("--%s takes no value", opt->name);
             return set(c, o, "", "command line");
         }
         if (value != NULL) return set(c, o, value + 1, "command line");
         if (*i + 1 >= argc) return cli_usage("--%s needs a value: %s", opt->name, opt->arg);
+        if (is_option(c, argv[*i + 1]))
+            return cli_usage(
+                "--%s needs a value (%s), and the option '%.60s' follows; where that is the value, "
+                "write --%s='%.60s'",
+                opt->name, opt->arg, argv[*i + 1], opt->name, argv[*i + 1]);
         return set(c, o, argv[++*i], "command line");
     }
     return unknown_option(c->command, name, len);

@@ -18,6 +18,8 @@ static void test_wrong_use(void **state) {
         {"$A explain $L --prompt x --contrast y", "did you mean --versus?"},
         {"$A explain $L --prompt x --n-steps 3", "did you mean --steps?"},
         {"$A explain $L --prompt", "needs a value"},
+        {"$A explain $L --prompt x --json --quiet", "the option '--quiet' follows"},
+        {"$A explain $L --prompt x --json --steps=3", "write --json='--steps=3'"},
         {"$A explain $L extra --prompt x", "too many"},
         {"$A explain $L", "no prompt"},
         {"$A explain $L --prompt a --ids 1", "more than one prompt"},
