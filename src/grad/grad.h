@@ -23,7 +23,8 @@ typedef struct asc_grad_rules {
     const char *name;
     asc_vjp_fn vjp[ASC_N_OPS]; /* NULL = the op's own */
     void *self;                /* reaches rules as asc_vjp_args.self */
-    bool seed_is_value;        /* no seed given: cotangents start as y itself (relevance), not as ones */
+    bool both;          /* paired passes: the partner's values have cotangents, too (asc_vjp_args.g0, gin0) */
+    bool seed_is_value; /* no seed given: cotangents start as y itself (relevance), not as ones */
     /* Around each pass, also those that a rule makes inside another pass; end() is called whenever begin()
      * was. */
     asc_status (*begin)(asc_ctx *ctx, void *self, const asc_grad_view *v);

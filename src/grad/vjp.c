@@ -13,6 +13,7 @@ typedef struct pass {
     asc_tensor **g;       /* cotangents so far; NULL = zero */
     bool *useful;         /* depends on an x */
     asc_tensor **partner; /* paired passes: of each useful value */
+    asc_tensor **g0; /* cotangents of partners, by the slots of their values; NULL = the table has none */
 } pass;
 
 static void add_to(asc_ctx *ctx, asc_tensor **g, asc_tensor *more) {
@@ -29,9 +30,28 @@ static void tell_rule(const pass *p, size_t i, asc_vjp_args *a) {
     a->y0 = t0;
     a->ends = p->xs;
     a->n_ends = p->n_xs;
+    if (p->g0 != NULL) a->g0 = p->g0[i];
     for (int k = 0; k < t->n_in; k++) {
         a->moving[k] = t->in[k]->mark == p->w.mark && p->useful[t->in[k]->slot];
         a->in0[k] = t0 != NULL && a->moving[k] ? t0->in[k] : t->in[k];
+    }
+}
+
+/* gin0, where the pass keeps both: a rule that has not filled it means the same number for both runs, an op's
+ * own VJP is asked again at the partner. */
+static void for_partner(const pass *p, asc_vjp_fn own, asc_vjp_args *a) {
+    asc_vjp_args c = *a;
+    if (p->g0 == NULL || a->g0 == NULL) return;
+    if (own != NULL) {
+        c.y = a->y0;
+        c.in = a->in0;
+        c.g = a->g0;
+        for (int k = 0; k < a->n_in; k++) c.gin[k] = NULL;
+        own(&c);
+        a->st = c.st;
+    }
+    for (int k = 0; k < a->n_in; k++) {
+        if (own != NULL || a->gin0[k] == NULL) a->gin0[k] = c.gin[k];
     }
 }
 
@@ -58,15 +78,17 @@ static asc_status one_step(pass *p, size_t i) {
         any = any || a.need[k];
     }
     if (!any) return ASC_OK;
-    if (rule != NULL) tell_rule(p, i, &a);
+    if (rule != NULL || p->g0 != NULL) tell_rule(p, i, &a);
     asc_vjp_fn fn = rule != NULL ? rule : t->op->vjp;
     if (fn == NULL) return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "%s has no gradient", t->op->name);
     const char *label = asc_set_label(ctx, t->label);
     asc_precision level = asc_set_level(ctx, t->op->fuse == ASC_FUSE_GEMM ? t->level : ctx->precision);
     fn(&a);
+    for_partner(p, rule == NULL ? fn : NULL, &a);
     asc_set_level(ctx, level);
     for (int k = 0; k < t->n_in; k++) { /* a sum belongs to the op whose share it adds */
         if (a.need[k]) add_to(ctx, &p->g[slots[k]], a.gin[k]);
+        if (a.need[k] && p->g0 != NULL) add_to(ctx, &p->g0[slots[k]], a.gin0[k]);
     }
     asc_set_label(ctx, label);
     return a.st;
@@ -135,13 +157,16 @@ static asc_status backward(asc_ctx *ctx, const asc_grad_rules *rules, asc_tensor
     p.useful = asc_calloc(ctx, ASC_MEM_PROGRAM, p.w.n, sizeof *p.useful);
     p.g = asc_calloc(ctx, ASC_MEM_PROGRAM, p.w.n, sizeof(asc_tensor *));
     if (y0 != NULL) p.partner = asc_calloc(ctx, ASC_MEM_PROGRAM, p.w.n, sizeof(asc_tensor *));
-    if (p.useful == NULL || p.g == NULL || (y0 != NULL && p.partner == NULL)) {
+    const bool both = y0 != NULL && rules != NULL && rules->both;
+    if (both) p.g0 = asc_calloc(ctx, ASC_MEM_PROGRAM, p.w.n, sizeof(asc_tensor *));
+    if (p.useful == NULL || p.g == NULL || (y0 != NULL && p.partner == NULL) || (both && p.g0 == NULL)) {
         st = ASC_RESOURCE_EXHAUSTED;
         goto done;
     }
     asc_grad_mark_useful(&p.w, xs, n, p.useful);
     if (y0 != NULL) ASC_TRY(asc_grad_pair(ctx, &p.w, p.useful, y0, xs, xs0, n, p.partner));
     p.g[p.w.n - 1] = seed; /* y has the largest id */
+    if (both) p.g0[p.w.n - 1] = seed;
     ASC_TRY(walk_back(&p));
     for (size_t i = 0; i < n; i++) {
         if (xs[i]->mark == p.w.mark) out[i] = p.g[xs[i]->slot];
@@ -149,6 +174,7 @@ static asc_status backward(asc_ctx *ctx, const asc_grad_rules *rules, asc_tensor
 done:
     asc_walk_free(ctx, &p.w);
     asc_free(ctx, p.g);
+    asc_free(ctx, p.g0);
     asc_free(ctx, p.useful);
     asc_free(ctx, p.partner);
     return st;

@@ -51,9 +51,11 @@ typedef struct asc_vjp_args {
     bool moving[ASC_MAX_IN]; /* depends on what is differentiated; without need: integers, stored weights */
     asc_tensor *const *ends; /* [n_ends] what is differentiated: the pass goes no further */
     size_t n_ends;
-    asc_tensor *y0;              /* paired passes: y of the partner graph; NULL = not paired */
-    asc_tensor *in0[ASC_MAX_IN]; /* the partner's inputs; an input that is not moving is its own partner */
-    asc_status st;               /* set by a rule that fails, with the error recorded in ctx */
+    asc_tensor *y0;               /* paired passes: y of the partner graph; NULL = not paired */
+    asc_tensor *in0[ASC_MAX_IN];  /* the partner's inputs; an input that is not moving is its own partner */
+    asc_tensor *g0;               /* cotangent of y0 where the table keeps both; NULL = it does not */
+    asc_tensor *gin0[ASC_MAX_IN]; /* with g0, as gin, for the partner's inputs; NULL = gin's */
+    asc_status st;                /* set by a rule that fails, with the error recorded in ctx */
 } asc_vjp_args;
 
 typedef struct asc_jvp_args {

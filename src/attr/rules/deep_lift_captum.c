@@ -18,41 +18,57 @@ static bool lost(const asc_vjp_args *a) {
     return before % 2 == 1;
 }
 
-/* The rescale rule with the derivative where the two inputs are closer than 1e-10. */
-static asc_tensor *rescaled(asc_vjp_args *a) {
+static void own_at_both(asc_vjp_args *a, asc_tensor **gin, asc_tensor **gin0) {
+    asc_rule_own_at(a, a->in, a->y, a->g, gin);
+    if (a->st == ASC_OK) asc_rule_own_at(a, a->in0, a->y0, a->g0, gin0);
+}
+
+/* The layer's own derivative, of each run at its own place. */
+static void plain(asc_vjp_args *a) { own_at_both(a, a->gin, a->gin0); }
+
+/* The rescale rule with the derivative where the two inputs are closer than 1e-10: m and m0 = of each run's
+ * cotangent. */
+static bool rescaled(asc_vjp_args *a, asc_tensor **m, asc_tensor **m0) {
     asc_ctx *ctx = a->ctx;
-    asc_tensor *own[ASC_MAX_IN];
-    asc_rule_own_at(a, a->in, a->y, a->g, own);
-    if (a->st != ASC_OK) return asc_graph_poison(asc_graph_of(ctx));
-    asc_tensor *d = asc_sub(ctx, a->in[0], a->in0[0]);
+    asc_tensor *own[ASC_MAX_IN], *own0[ASC_MAX_IN];
+    own_at_both(a, own, own0);
+    if (a->st != ASC_OK) return false;
+    asc_tensor *d = asc_sub(ctx, a->in[0], a->in0[0]), *rise = asc_sub(ctx, a->y, a->y0);
     asc_tensor *near = asc_less(ctx, asc_abs(ctx, d), asc_rule_const(ctx, EPS));
-    return asc_rule_ratio(ctx, asc_mul(ctx, a->g, asc_sub(ctx, a->y, a->y0)), d, near, own[0]);
+    *m = asc_rule_ratio(ctx, asc_mul(ctx, a->g, rise), d, near, own[0]);
+    *m0 = asc_rule_ratio(ctx, asc_mul(ctx, a->g0, rise), d, near, own0[0]);
+    return true;
 }
 
 void asc_dl_captum_rescale(asc_vjp_args *a) {
     if (lost(a)) {
-        asc_rule_own(a);
+        plain(a);
     } else if (a->need[0]) {
-        a->gin[0] = rescaled(a);
+        (void)rescaled(a, &a->gin[0], &a->gin0[0]);
     }
 }
 
-/* Minus the mean over all elements of the batch: examples are coupled, as they are in Captum 0.8 and 0.9. */
+/* Minus the mean over all elements of the batch, inputs and baselines: examples are coupled, as they are in
+ * Captum 0.8 and 0.9. */
 void asc_dl_captum_softmax(asc_vjp_args *a) {
+    asc_ctx *ctx = a->ctx;
+    asc_tensor *m, *m0;
+    int axes[ASC_MAX_RANK];
     if (lost(a)) {
-        asc_rule_own(a);
+        plain(a);
         return;
     }
-    if (!a->need[0]) return;
-    asc_tensor *m = rescaled(a);
-    int axes[ASC_MAX_RANK];
+    if (!a->need[0] || !rescaled(a, &m, &m0)) return;
     for (int k = 0; k < m->shape.rank; k++) axes[k] = k;
-    a->gin[0] = asc_sub(a->ctx, m, asc_mean(a->ctx, m, m->shape.rank, axes, true));
+    asc_tensor *mean = asc_mean(ctx, asc_rule_mean2(ctx, m, m0), m->shape.rank, axes, true);
+    a->gin[0] = asc_sub(ctx, m, mean);
+    a->gin0[0] = asc_sub(ctx, m0, mean);
 }
 
+/* What is not moved keeps its derivative; elsewhere both runs get the same. */
 void asc_dl_captum_max_pool(asc_vjp_args *a) {
     if (lost(a)) {
-        asc_rule_own(a);
+        plain(a);
     } else {
         asc_dl_extremum(a);
     }

@@ -77,7 +77,8 @@ void asc_dl_extremum(asc_vjp_args *a) {
     asc_tensor *far = least ? asc_minimum(ctx, a->y, a->y0) : asc_maximum(ctx, a->y, a->y0);
     asc_tensor *at_x[ASC_MAX_IN], *at_x0[ASC_MAX_IN], *own[ASC_MAX_IN];
     asc_rule_own_at(a, a->in, a->y, asc_mul(ctx, a->g, asc_sub(ctx, far, a->y0)), at_x);
-    asc_rule_own_at(a, a->in0, a->y0, asc_mul(ctx, a->g, asc_sub(ctx, a->y, far)), at_x0);
+    asc_tensor *g0 = a->g0 != NULL ? a->g0 : a->g;
+    asc_rule_own_at(a, a->in0, a->y0, asc_mul(ctx, g0, asc_sub(ctx, a->y, far)), at_x0);
     asc_rule_own_at(a, a->in, a->y, a->g, own);
     for (int k = 0; k < a->n_in; k++) {
         if (!a->need[k]) continue;

@@ -130,6 +130,7 @@ asc_status asc_rules_init_deep_lift(asc_ctx *ctx, const asc_rule_options *o, asc
             out->grad.vjp[i] = asc_dl_row(asc_ops[i]).fn;
             continue;
         }
+        out->grad.both = true; /* Captum runs inputs and baselines as one batch, backwards as well */
         const asc_rule_row *row = captum_row((int)i);
         out->grad.vjp[i] = row != NULL ? row->fn : NULL;
     }
