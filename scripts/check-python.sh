@@ -20,5 +20,6 @@ PYTHONPATH=$(scripts/python-path.sh "$build"):$PWD/bindings/python/tests
 ASC_BUILD=$(cd "$build" && pwd)
 for variable in $(scripts/sources.sh variables); do unset "$variable"; done # as in meson.build
 ASC_CACHE=0 # no test reads or leaves programs in the user's folder
+for set in ${SUITE_VARIABLES-}; do export "${set?}"; done # run-tests.sh --set
 export PYTHONPATH ASC_BUILD ASC_CACHE
 "$python" -m unittest discover -s bindings/python/tests -p "${1:-test_*.py}" 2>&1 || exit 1

@@ -47,6 +47,12 @@ static inline int suite_threads(void) {
     const char *threads = getenv("ASC_THREADS");
     return threads != NULL ? atoi(threads) : 0;
 }
+/* ASC_MODE takes the place of "deferred", the default. */
+static inline const char *suite_mode(const char *mode) {
+    const char *suite = getenv("ASC_MODE");
+    bool other = suite != NULL && suite[0] != '\0' && (mode == NULL || strcmp(mode, "deferred") == 0);
+    return other ? suite : mode;
+}
 /* Where products come from oneDNN (no AVX-512) a row's bits may depend on how many there are
  * (docs/perturbing.md, "Bits"): what is the same bits elsewhere may there differ by `rounding`, the caller's.
  */
@@ -58,7 +64,7 @@ static inline double suite_rows_differ(double rounding) {
 static inline asc_ctx *test_ctx(const char *device, const char *mode) {
     asc_ctx_options o = {.struct_size = sizeof o,
                          .device = device,
-                         .mode = mode,
+                         .mode = suite_mode(mode),
                          .n_threads = suite_threads(),
                          .isa = suite_isa(),
                          .seed = 1};
@@ -75,11 +81,20 @@ static inline void test_ctx_end(asc_ctx *ctx) {
     asc_ctx_destroy(ctx);
 }
 
+enum { TEST_TMP = 192, TEST_PATH = 256 }; /* bytes of a name in test_tmp(), and of a file in such a folder */
+
 /* Where temporary files go; without a character that shells take apart, since tests write the names of what
- * is in it without quotes. */
+ * is in it without quotes, and short enough for TEST_TMP. */
 static inline const char *test_tmp(void) {
     const char *tmp = getenv("TMPDIR");
-    return tmp != NULL && tmp[0] == '/' && strpbrk(tmp, " \t\n'\"\\$`*?[](){}<>|&;#~") == NULL ? tmp : "/tmp";
+    bool good = tmp != NULL && tmp[0] == '/' && strlen(tmp) <= 150;
+    return good && strpbrk(tmp, " \t\n'\"\\$`*?[](){}<>|&;#~") == NULL ? tmp : "/tmp";
+}
+
+/* `name` in test_tmp(), in `out` and returned: what mkstemp and mkdtemp take. */
+static inline char *test_tmp_name(char out[TEST_TMP], const char *name) {
+    assert_in_range(snprintf(out, TEST_TMP, "%s/%s", test_tmp(), name), 1, TEST_TMP - 1);
+    return out;
 }
 
 /* Path of a file under tests/data; static buffer. */

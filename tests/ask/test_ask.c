@@ -340,8 +340,8 @@ static void copy_file(const char *from, const char *to) {
 
 static void replaced_files_are_noticed(void **state) {
     (void)state;
-    char folder[] = "/tmp/ascribe-ask-XXXXXX", path[64], other[64];
-    assert_non_null(mkdtemp(folder));
+    char folder[TEST_TMP], path[TEST_PATH], other[TEST_PATH];
+    assert_non_null(mkdtemp(test_tmp_name(folder, "ascribe-ask-XXXXXX")));
     snprintf(path, sizeof path, "%s/m.gguf", folder);
     snprintf(other, sizeof other, "%s/n.gguf", folder);
     asc_ctx *ctx = test_ctx("cpu", NULL);

@@ -94,8 +94,8 @@ static void bytes(void **state) {
 
 /* An 8 x 8 picture as a PNG file in base64; freed with asc_strbuf_deinit. */
 static void picture_file(asc_ctx *ctx, asc_image *image, asc_strbuf *b64) {
-    char path[] = "/tmp/ascribe-ask-XXXXXX";
-    int fd = mkstemp(path);
+    char path[TEST_TMP];
+    int fd = mkstemp(test_tmp_name(path, "ascribe-ask-XXXXXX"));
     asc_text *t = NULL;
     assert_true(fd >= 0);
     fclose(fdopen(fd, "wb"));

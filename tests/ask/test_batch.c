@@ -13,13 +13,12 @@ enum { LINES = 24 };
 
 /* Prompts and results in a folder of their own. */
 typedef struct files {
-    char dir[32], prompts[64], results[64];
+    char dir[TEST_TMP], prompts[TEST_PATH], results[TEST_PATH];
 } files;
 
 static int open_files(void **state) {
     files *f = calloc(1, sizeof *f);
-    strcpy(f->dir, "/tmp/asc_batch_XXXXXX");
-    assert_non_null(mkdtemp(f->dir));
+    assert_non_null(mkdtemp(test_tmp_name(f->dir, "asc_batch_XXXXXX")));
     snprintf(f->prompts, sizeof f->prompts, "%s/prompts.jsonl", f->dir);
     snprintf(f->results, sizeof f->results, "%s/results.jsonl", f->dir);
     FILE *out = fopen(f->prompts, "w");
@@ -129,9 +128,76 @@ static void measuring_is_no_jobs_peak(void **state) {
     asc_ctx_destroy(ctx);
 }
 
+/* One allocation fails (0 = none) while a file is priced, run and summed up; how many there were. A run that
+ * is cut off by it goes on afterwards, and what it leaves is whole. */
+static long starved(const files *f, long fail_at) {
+    test_alloc a = {.fail_at = fail_at};
+    const asc_ctx_options o = {
+        .struct_size = sizeof o, .n_threads = 1, .alloc = test_alloc_fn, .alloc_self = &a};
+    const asc_request q = {.struct_size = sizeof q, .method = "saliency", .features = ASC_FEATURES_TOKEN};
+    const asc_batch b = {
+        .struct_size = sizeof b, .prompts = f->prompts, .results = f->results, .request = &q};
+    asc_ctx *ctx = NULL;
+    asc_model *m = NULL;
+    asc_text *t = NULL, *j = NULL;
+    asc_batch_cost cost;
+    asc_batch_counts n;
+    if (asc_ctx_create(&o, &ctx) == ASC_OK) {
+        asc_status st = asc_model_open(ctx, test_data("hf/llama-llama3"), NULL, &m);
+        if (st == ASC_OK) st = asc_text_create(ctx, &t);
+        if (st == ASC_OK) st = asc_text_create(ctx, &j);
+        if (st == ASC_OK) st = asc_batch_price(m, &b, &cost, t, j);
+        if (st == ASC_OK && cost.failed > 1 + (fail_at > 0))
+            fail_msg("%ld: %zu lines fail", fail_at, cost.failed);
+        if (st == ASC_OK) {
+            st = asc_batch_run(m, &b, &n);
+            const bool full = st == ASC_OK;
+            if (!full) assert_int_equal(st, ASC_RESOURCE_EXHAUSTED);
+            asc_status again = asc_batch_run(m, &b, &n);
+            if (full && again == ASC_RESOURCE_EXHAUSTED)
+                again = asc_batch_run(m, &b, &n); /* that was the one */
+            if (again != ASC_OK) fail_msg("allocation %ld: goes not on: %s", fail_at, asc_error_message(ctx));
+            assert_int_equal(n.lines, 4);
+            assert_int_equal(n.skipped + n.done, 4);
+            if (full) assert_int_equal(n.skipped, 4);
+            assert_in_range(n.failed, 1, 1 + (fail_at > 0));
+            if (t != NULL) asc_text_clear(t);
+            st = asc_batch_summary(ctx, f->results, 3, true, t);
+        }
+        if (st != ASC_OK && (fail_at == 0 || st != ASC_RESOURCE_EXHAUSTED))
+            fail_msg("allocation %ld: %s: %s", fail_at, asc_status_name(st), asc_error_message(ctx));
+        asc_text_destroy(t);
+        asc_text_destroy(j);
+        asc_model_close(m);
+        if (ctx->rt_destroy != NULL) ctx->rt_destroy(ctx);
+        ctx->rt_destroy = NULL;
+        if (ctx->mem.live_allocs != 0)
+            fail_msg("allocation %ld: %zu blocks stay", fail_at, ctx->mem.live_allocs);
+    }
+    asc_ctx_destroy(ctx);
+    if (a.live != 0) fail_msg("allocation %ld: %ld blocks leak", fail_at, a.live);
+    remove(f->results);
+    return a.count;
+}
+
+static void memory_runs_out(void **state) {
+    const files *f = *state;
+    FILE *out = fopen(f->prompts, "w");
+    assert_non_null(out);
+    fputs("{\"ids\": [5, 14, 11], \"target_ids\": [3]}\n{\"ids\": [4, 14], \"target_ids\": [3], "
+          "\"method\": \"feature-ablation\"}\n{\"ids\": [999999]}\n{\"ids\": [5, 6, 7], \"target_ids\": "
+          "[2], \"id\": \"last\"}\n",
+          out);
+    fclose(out);
+    const long n = starved(f, 0), step = getenv("ASC_OOM_ALL") != NULL ? 1 : n / 100 + 1;
+    if (step == 1) printf("%ld allocations\n", n);
+    for (long k = 1; k <= n; k += step) starved(f, k);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(held_values_are_every_lines, open_files, close_files),
-        cmocka_unit_test(measuring_is_no_jobs_peak)};
+        cmocka_unit_test(measuring_is_no_jobs_peak),
+        cmocka_unit_test_setup_teardown(memory_runs_out, open_files, close_files)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,8 +108,8 @@ static void bad_files(void **state) {
     assert_int_equal(asc_map_open(ctx, "/", &m), ASC_INVALID_ARGUMENT);
     assert_int_equal(asc_map_open(ctx, "/dev/null", &m), ASC_INVALID_ARGUMENT);
     assert_int_equal(asc_file_write(ctx, "/dev/full", "x", 1), ASC_RESOURCE_EXHAUSTED);
-    char path[] = "/tmp/ascribe-test-XXXXXX";
-    int fd = mkstemp(path);
+    char path[TEST_TMP];
+    int fd = mkstemp(test_tmp_name(path, "ascribe-test-XXXXXX"));
     assert_true(fd >= 0);
     assert_ok(ctx, asc_file_write(ctx, path, "hello", 5));
     assert_ok(ctx, asc_map_open(ctx, path, &m));

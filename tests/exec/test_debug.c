@@ -22,9 +22,9 @@ static void keep_log(void *self, asc_log_level level, const char *message) {
 
 /* Of this process: another checkout may run the same test. There is none yet. */
 static const char *replay_file(void) {
-    static char path[] = "/tmp/ascribe-debug-XXXXXX";
+    static char path[TEST_TMP];
     if (strstr(path, "XXXXXX") != NULL) {
-        const int fd = mkstemp(path);
+        const int fd = mkstemp(test_tmp_name(path, "ascribe-debug-XXXXXX"));
         assert_true(fd >= 0);
         close(fd);
         unlink(path);

@@ -15,17 +15,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char dir[64];
+static char dir[TEST_TMP];
 
 static int setup(void **state) {
     (void)state;
     setenv("ASC_CACHE", "1", 1);
-    snprintf(dir, sizeof dir, "/tmp/asc-disk-XXXXXX");
-    return mkdtemp(dir) == NULL;
+    return mkdtemp(test_tmp_name(dir, "asc-disk-XXXXXX")) == NULL;
 }
 
 static int teardown(void **state) {
-    char command[128];
+    char command[TEST_PATH];
     (void)state;
     snprintf(command, sizeof command, "rm -rf %s", dir);
     return system(command);
@@ -80,12 +79,12 @@ static size_t count(const char *ending) {
     return n;
 }
 
-static void only_file(char out[200]) {
+static void only_file(char out[TEST_PATH]) {
     asc_ctx *ctx = test_ctx("cpu", "deferred");
     asc_folder f;
     assert_ok(ctx, asc_folder_read(ctx, dir, ".prog", &f));
     assert_int_equal(f.n, 1);
-    snprintf(out, 200, "%s/%.120s", dir, f.files[0].name);
+    assert_in_range(snprintf(out, TEST_PATH, "%s/%s", dir, f.files[0].name), 1, TEST_PATH - 1);
     asc_folder_free(ctx, &f);
     test_ctx_end(ctx);
 }
@@ -121,7 +120,7 @@ static void a_frozen_context_takes_it(void **state) {
 
 static void every_flipped_byte_is_harmless(void **state) {
     (void)state;
-    char path[200], *good = NULL;
+    char path[TEST_PATH], *good = NULL;
     size_t n = 0;
     asc_ctx *a = ctx_with("deferred", dir);
     same(a, 2, 0.5);
@@ -153,7 +152,7 @@ static void every_flipped_byte_is_harmless(void **state) {
 /* Damage under a right checksum: the contents are checked as well. */
 static void hostile_contents_are_refused(void **state) {
     (void)state;
-    char path[200], *good = NULL, hex[65];
+    char path[TEST_PATH], *good = NULL, hex[65];
     size_t n = 0;
     asc_disk_parts parts;
     asc_ctx *a = ctx_with("deferred", dir);
@@ -185,7 +184,7 @@ static void hostile_contents_are_refused(void **state) {
 
 static void a_folder_that_cannot_be_written(void **state) {
     (void)state;
-    char path[200];
+    char path[TEST_PATH];
     asc_ctx *a = ctx_with("deferred", "/proc/nowhere/at/all");
     same(a, 3, 0.5);
     assert_true(asc_disk_cache_stats(a).written == 0);
@@ -255,7 +254,7 @@ static void the_size_is_bounded(void **state) {
     asc_ctx *ctx = ctx_with("deferred", dir);
     float out[N * 4 + 1];
     job(ctx, 1, 0.5, out);
-    char path[200];
+    char path[TEST_PATH];
     struct stat s;
     only_file(path);
     assert_int_equal(stat(path, &s), 0);
@@ -280,7 +279,7 @@ static bool visit(void *self, const asc_disk_entry *e) {
 
 static void lists_and_verifies(void **state) {
     (void)state;
-    char path[200], text[300], *good = NULL;
+    char path[TEST_PATH], text[300], *good = NULL;
     size_t n = 0, files, bytes;
     seen s = {0};
     asc_ctx *a = ctx_with("deferred", dir);

@@ -251,8 +251,8 @@ static asc_compiled *compiled_of(asc_ctx *ctx, plan *p) {
 
 /* What a file of c holds, in c's place. */
 static void through_a_file(asc_ctx *ctx, asc_compiled **c) {
-    char path[] = "/tmp/ascribe-random-XXXXXX";
-    const int fd = mkstemp(path);
+    char path[TEST_TMP];
+    const int fd = mkstemp(test_tmp_name(path, "ascribe-random-XXXXXX"));
     assert_true(fd >= 0);
     close(fd);
     assert_ok(ctx, asc_compiled_save(*c, path));

@@ -9,12 +9,11 @@
 #include <math.h>
 #include <unistd.h>
 
-static char path[64];
+static char path[TEST_TMP];
 
 static int begin(void **state) {
     (void)state;
-    snprintf(path, sizeof path, "/tmp/ascribe-replay-XXXXXX");
-    const int fd = mkstemp(path);
+    const int fd = mkstemp(test_tmp_name(path, "ascribe-replay-XXXXXX"));
     if (fd >= 0) close(fd);
     return fd < 0 ? -1 : 0;
 }

@@ -240,8 +240,8 @@ static void test_memory(void **state) {
     (void)state;
     asc_ctx *ctx = test_ctx("cpu", NULL);
     asc_image large = {0}, small = {0}, again = {0};
-    char path[] = "/tmp/ascribe-image-XXXXXX";
-    const int fd = mkstemp(path);
+    char path[TEST_TMP];
+    const int fd = mkstemp(test_tmp_name(path, "ascribe-image-XXXXXX"));
     assert_true(fd >= 0);
     close(fd);
     assert_ok(ctx, asc_image_create(ctx, 3000, 2000, &large));
@@ -304,8 +304,8 @@ static void test_refused_options(void **state) {
 static void test_write(void **state) {
     (void)state;
     asc_ctx *ctx = test_ctx("cpu", "deferred");
-    char path[] = "/tmp/asc-image-XXXXXX";
-    int fd = mkstemp(path);
+    char path[TEST_TMP];
+    int fd = mkstemp(test_tmp_name(path, "asc-image-XXXXXX"));
     assert_true(fd >= 0);
     close(fd);
     asc_image src = source(ctx), back;

@@ -91,8 +91,8 @@ static void test_written_as_numpy_does(void **state) {
     (void)state;
     const char *names[] = {"f64.npy", "big_i32.npy", "scalar.npy", "empty.npy", "bool.npy", "u8.npy"};
     asc_ctx *ctx = test_ctx("cpu", "deferred");
-    char path[] = "/tmp/ascribe-npy-XXXXXX";
-    int fd = mkstemp(path);
+    char path[TEST_TMP];
+    int fd = mkstemp(test_tmp_name(path, "ascribe-npy-XXXXXX"));
     assert_true(fd >= 0);
     close(fd);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -322,9 +322,9 @@ static void test_shrinking(void **state) {
     asc_ctx *ctx = test_ctx(NULL, NULL);
     made m;
     asc_gguf *g = NULL;
-    char path[] = "/tmp/asc-test-gguf-XXXXXX", hex[65];
+    char path[TEST_TMP], hex[65];
     make_gguf(&m, 3);
-    int fd = mkstemp(path);
+    int fd = mkstemp(test_tmp_name(path, "asc-test-gguf-XXXXXX"));
     assert_true(fd >= 0);
     assert_int_equal(write(fd, m.buf, m.len), (ssize_t)m.len);
     assert_ok(ctx, asc_gguf_open(ctx, path, &g));
@@ -338,7 +338,7 @@ static void test_shrinking(void **state) {
     close(fd);
     unlink(path);
     assert_int_equal(asc_gguf_open(ctx, path, &g), ASC_NOT_FOUND);
-    assert_int_equal(asc_gguf_open(ctx, "/tmp", &g), ASC_INVALID_ARGUMENT);
+    assert_int_equal(asc_gguf_open(ctx, test_tmp(), &g), ASC_INVALID_ARGUMENT);
     test_ctx_end(ctx);
 }
 

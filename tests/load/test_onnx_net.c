@@ -72,9 +72,9 @@ static void write_external(const char *path, const char *offset, const char *len
 
 static void external_data(void **state) {
     (void)state;
-    char folder[] = "/tmp/asc-onnx-XXXXXX", path[64], data[64];
+    char folder[TEST_TMP], path[TEST_PATH], data[TEST_PATH];
     const float w[] = {7, 8, 10, 20};
-    assert_non_null(mkdtemp(folder));
+    assert_non_null(mkdtemp(test_tmp_name(folder, "asc-onnx-XXXXXX")));
     snprintf(path, sizeof path, "%s/m.onnx", folder);
     snprintf(data, sizeof data, "%s/w.bin", folder);
     write_file(data, w, sizeof w);

@@ -56,11 +56,10 @@ static inline void encoder_write(const char *path, const char *text) {
 }
 
 /* A folder with the weights of one model and a config of its own. */
-static inline void encoder_folder(asc_ctx *ctx, const char *from, const char *config, char out[64]) {
+static inline void encoder_folder(asc_ctx *ctx, const char *from, const char *config, char out[TEST_TMP]) {
     char path[700], source[600], folder[512], *bytes;
     size_t len;
-    snprintf(out, 64, "/tmp/ascribe-encoder-XXXXXX");
-    assert_non_null(mkdtemp(out));
+    assert_non_null(mkdtemp(test_tmp_name(out, "ascribe-encoder-XXXXXX")));
     snprintf(path, sizeof path, "%s/config.json", out);
     encoder_write(path, config);
     snprintf(source, sizeof source, "%s/model.safetensors", encoder_path(from, folder));

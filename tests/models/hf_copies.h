@@ -16,7 +16,7 @@
 /* A copy of a fixture in a folder of its own. */
 typedef struct copy {
     asc_ctx *ctx;
-    char dir[64];
+    char dir[TEST_TMP];
 } copy;
 
 static inline void put(const copy *c, const char *file, const void *data, size_t n) {
@@ -44,9 +44,9 @@ static inline void drop(const copy *c, const char *file) {
 }
 
 static inline copy begin(const char *name) {
-    copy c = {.ctx = test_ctx("cpu", "deferred"), .dir = "/tmp/asc_hf_XXXXXX"};
+    copy c = {.ctx = test_ctx("cpu", "deferred")};
     char from[4096], rel[128];
-    assert_non_null(mkdtemp(c.dir));
+    assert_non_null(mkdtemp(test_tmp_name(c.dir, "asc_hf_XXXXXX")));
     snprintf(rel, sizeof rel, "hf/%s", name);
     snprintf(from, sizeof from, "%s", test_data(rel));
     DIR *d = opendir(from);

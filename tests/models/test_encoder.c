@@ -190,7 +190,7 @@ static void test_bad_configs(void **state) {
     };
     asc_ctx *ctx = *state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char folder[64];
+        char folder[TEST_TMP];
         asc_model *m;
         encoder_folder(ctx, "bert-tokens", bad[i].config, folder);
         asc_status st = asc_model_open(ctx, folder, NULL, &m);
@@ -221,7 +221,7 @@ static void test_biases(void **state) {
     };
     asc_ctx *ctx = *state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char folder[64];
+        char folder[TEST_TMP];
         asc_model *m = NULL;
         asc_net *net = NULL;
         encoder_folder(ctx, bad[i].from, bad[i].config, folder);
@@ -237,7 +237,7 @@ static void test_biases(void **state) {
 static void test_missing_norm(void **state) {
     static const char name[] = "deit.layernorm.weight";
     asc_ctx *ctx = *state;
-    char from[512], source[600], folder[64], path[128], *config, *bytes;
+    char from[512], source[600], folder[TEST_TMP], path[TEST_PATH], *config, *bytes;
     size_t len, n;
     asc_net *net;
     snprintf(source, sizeof source, "%s/config.json", encoder_path("deit", from));
@@ -262,7 +262,7 @@ static void test_missing_norm(void **state) {
 /* MPNet's positions begin at 2 whatever the padding token is: the fixture's figures hold for any. */
 static void test_mpnet_padding(void **state) {
     asc_ctx *ctx = *state;
-    char folder[64];
+    char folder[TEST_TMP];
     asc_model *m;
     encoder_folder(
         ctx, "mpnet",
@@ -283,7 +283,7 @@ static void test_pipes(void **state) {
     static const char *const files[] = {"config.json", "tokenizer.json"};
     asc_ctx *ctx = *state;
     for (size_t i = 0; i < 2; i++) {
-        char folder[64], path[128];
+        char folder[TEST_TMP], path[TEST_PATH];
         asc_model *m;
         asc_net *net;
         encoder_folder(ctx, "bert-tokens", "{" BERT FOUR "\"num_attention_heads\":2}", folder);
@@ -320,7 +320,7 @@ static void test_bad_pooling(void **state) {
     };
     asc_ctx *ctx = *state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char folder[64], path[128];
+        char folder[TEST_TMP], path[TEST_PATH];
         asc_model *m;
         encoder_folder(ctx, "bert-tokens", "{" BERT FOUR "\"num_attention_heads\":2}", folder);
         snprintf(path, sizeof path, "%s/modules.json", folder);

@@ -7,7 +7,7 @@
 /* A folder with the weights of `from` and its config, in which the text `old` is replaced by `new`. */
 static void open_changed(asc_ctx *ctx, const char *from, const char *old, const char *new, asc_status *st,
                          asc_model **m) {
-    char folder[64], file[256], path[512], config[4096], *text;
+    char folder[TEST_TMP], file[256], path[512], config[4096], *text;
     size_t len;
     snprintf(file, sizeof file, "%s/config.json", from);
     assert_ok(ctx, asc_file_read(ctx, encoder_path(file, path), 1 << 20, &text, &len));

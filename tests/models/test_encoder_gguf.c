@@ -146,8 +146,8 @@ static void test_bad_files(void **state) {
          ASC_UNIMPLEMENTED},
     };
     asc_ctx *ctx = *state;
-    char path[64] = "/tmp/ascribe-encoder-XXXXXX";
-    int fd = mkstemp(path);
+    char path[TEST_TMP];
+    int fd = mkstemp(test_tmp_name(path, "ascribe-encoder-XXXXXX"));
     assert_true(fd >= 0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         asc_model *m;

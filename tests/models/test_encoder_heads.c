@@ -21,13 +21,13 @@ static const char *const names[] = {
     "albert-span",     "deberta-span"};
 
 static asc_model *open_head(asc_ctx *ctx, const char *name) {
-    char folder[64];
+    char folder[TEST_TMP];
     snprintf(folder, sizeof folder, "heads/%s", name);
     return encoder_open(ctx, folder);
 }
 
 static asc_json *case_of(asc_ctx *ctx, const char *name) {
-    char folder[64];
+    char folder[TEST_TMP];
     snprintf(folder, sizeof folder, "heads/%s", name);
     return encoder_case(ctx, folder);
 }
@@ -308,7 +308,7 @@ static void test_named_answers(void **state) {
 static void test_words_by_name(void **state) {
     static const char *const cases[][2] = {{"a", "a"}, {" film ", "film"}, {"abo", "about"}, {"ou", "about"}};
     asc_ctx *ctx = *state;
-    char folder[64], path[600], to[128], *config, *tokens;
+    char folder[TEST_TMP], path[600], to[TEST_PATH], *config, *tokens;
     size_t n;
     asc_model *m;
     asc_result *r;

@@ -38,10 +38,10 @@ static void out_of_range(void **state) {
     (void)state;
     static const double last[] = {0.125, 1e300, -1e-60};
     for (int k = 0; k < 3; k++) {
-        char said[256] = "", dir[] = "/tmp/asc_hf64_XXXXXX";
+        char said[256] = "", dir[TEST_TMP];
         asc_ctx *ctx = NULL;
         asc_model *m = NULL;
-        assert_non_null(mkdtemp(dir));
+        assert_non_null(mkdtemp(test_tmp_name(dir, "asc_hf64_XXXXXX")));
         const asc_ctx_options o = {.struct_size = sizeof o, .log = heard, .log_self = said};
         assert_ok(NULL, asc_ctx_create(&o, &ctx));
         copy_with(ctx, dir, last[k]);

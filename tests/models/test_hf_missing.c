@@ -40,10 +40,10 @@ static void test_what_lies_there(void **state) {
     asc_ctx *ctx = test_ctx("cpu", "deferred");
     char path[512];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char dir[] = "/tmp/asc_missing_XXXXXX";
+        char dir[TEST_TMP];
         asc_model *m;
         size_t n = 0;
-        assert_non_null(mkdtemp(dir));
+        assert_non_null(mkdtemp(test_tmp_name(dir, "asc_missing_XXXXXX")));
         for (; n < MOST && cases[i].files[n] != NULL; n++) {
             at(path, dir, cases[i].files[n]);
             if (is_folder(path))

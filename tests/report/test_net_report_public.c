@@ -77,7 +77,7 @@ static void test_picture(void **state) {
         sample *s = make(ASC_ELEM_F32, nhwc ? ASC_SHAPE(1, 10, 14, 3) : ASC_SHAPE(1, 3, 10, 14),
                          ASC_SHAPE(1, 4, 5, 7));
         asc_image picture, back;
-        char path[] = "/tmp/asc-map-XXXXXX";
+        char path[TEST_TMP];
         assert_ok(ctx, asc_image_create(ctx, 14, 10, &picture));
         s->r.picture = &picture;
         s->r.picture_path = "p.png";
@@ -87,7 +87,7 @@ static void test_picture(void **state) {
         assert_true(has(t, "saliency, 1 = ") && has(t, "saliency at site, 1 = ") &&
                     has(t, ", 10 rows, 14 columns"));
         assert_true(has(t, "p.png, seen as 14 x 10 pixels"));
-        int fd = mkstemp(path);
+        int fd = mkstemp(test_tmp_name(path, "asc-map-XXXXXX"));
         close(fd);
         assert_ok(ctx, asc_net_report_png(ctx, &s->r, path));
         assert_ok(ctx, asc_image_read(ctx, path, &back));

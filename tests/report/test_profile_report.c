@@ -167,8 +167,8 @@ static void table_sums(void **state) {
 static void files_are_written(void **state) {
     (void)state;
     asc_ctx *ctx = test_ctx("cpu", "deferred");
-    char folder[] = "/tmp/ascribe-profile-XXXXXX", path[200];
-    assert_non_null(mkdtemp(folder));
+    char folder[TEST_TMP], path[TEST_PATH];
+    assert_non_null(mkdtemp(test_tmp_name(folder, "ascribe-profile-XXXXXX")));
     assert_int_equal(asc_profile_write(ctx, folder), ASC_FAILED_PRECONDITION);
     record(ctx, "step");
     snprintf(path, sizeof path, "%s/new", folder);

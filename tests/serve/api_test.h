@@ -158,7 +158,7 @@ static inline const char *chat_model(void) {
                                    "{{ c.function.arguments|tojson }}{% endfor %}{{ '\\n' }}{% endfor %}"
                                    "{% if add_generation_prompt %}assistant:{% endif %}{#";
     static const char key[] = "tokenizer.chat_template";
-    static char path[64];
+    static char path[TEST_TMP];
     unsigned char kv[512];
     FILE *in = fopen(test_data("goldens/zoo_gguf/llama-q4_1/model.gguf"), "rb");
     assert_non_null(in);
@@ -177,8 +177,7 @@ static inline const char *chat_model(void) {
     memcpy(&n_kv, file + 16, 8);
     n_kv++;
     memcpy(file + 16, &n_kv, 8);
-    snprintf(path, sizeof path, "/tmp/asc-chat-XXXXXX.gguf");
-    const int fd = mkstemps(path, 5);
+    const int fd = mkstemps(test_tmp_name(path, "asc-chat-XXXXXX.gguf"), 5);
     assert_true(fd >= 0);
     FILE *out = fdopen(fd, "wb");
     assert_non_null(out);
@@ -193,7 +192,7 @@ static inline const char *chat_model(void) {
 /* A server of the chat model for all tests of a program. */
 typedef struct fixture {
     server *s;
-    char path[64];
+    char path[TEST_TMP];
 } fixture;
 
 static inline int chat_up(void **state) {

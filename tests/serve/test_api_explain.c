@@ -97,12 +97,11 @@ static char *base64(const unsigned char *p, size_t n) {
 static void nets(void **state) {
     (void)state;
     enum { N = 3 * 8 * 8 };
-    char model[4200], picture[4200], npy[64], options[9000];
+    char model[4200], picture[4200], npy[TEST_TMP], options[9000];
     float x[N];
     snprintf(model, sizeof model, "%s", test_data("encoders/deit"));
     snprintf(picture, sizeof picture, "%s", test_data("image/grey.png"));
-    snprintf(npy, sizeof npy, "/tmp/asc-api-XXXXXX.npy");
-    const int fd = mkstemps(npy, 4);
+    const int fd = mkstemps(test_tmp_name(npy, "asc-api-XXXXXX.npy"), 4);
     assert_true(fd >= 0);
     json_t *list = json_array();
     for (size_t i = 0; i < N; i++) {

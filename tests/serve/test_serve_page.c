@@ -120,8 +120,8 @@ static void index_page(void **state) {
 /* The name of the model's file is somebody's text too. */
 static void hostile_name(void **state) {
     (void)state;
-    char folder[] = "/tmp/ascribe-page-XXXXXX", from[4096], to[4096];
-    assert_non_null(mkdtemp(folder));
+    char folder[TEST_TMP], from[4096], to[4096];
+    assert_non_null(mkdtemp(test_tmp_name(folder, "ascribe-page-XXXXXX")));
     snprintf(from, sizeof from, "%s/%s", getenv("ASC_TEST_DATA"), MODEL);
     snprintf(to, sizeof to, "%s/<img src=x onerror=alert(1)>\"'&.gguf", folder);
     assert_int_equal(symlink(from, to), 0);

@@ -169,9 +169,8 @@ static void test_two_on_one_port(void **state) {
 }
 
 static void test_refusals(void **state) {
-    char token[200];
-    snprintf(token, sizeof token, "%s", "/tmp/ascribe-token-XXXXXX");
-    int fd = mkstemp(token);
+    char token[TEST_TMP];
+    int fd = mkstemp(test_tmp_name(token, "ascribe-token-XXXXXX"));
     assert_int_equal(write(fd, "short\n", 6), 6);
     close(fd);
     const struct {
@@ -211,9 +210,9 @@ static void copy_model(const char *to) {
 
 /* Replaced, grown or cut: no answer comes from a file that is not the one that was opened. */
 static void test_replaced(void **state) {
-    char folder[] = "/tmp/ascribe-model-XXXXXX", path[64], other[64];
+    char folder[TEST_TMP], path[TEST_PATH], other[TEST_PATH];
     (void)state;
-    assert_non_null(mkdtemp(folder));
+    assert_non_null(mkdtemp(test_tmp_name(folder, "ascribe-model-XXXXXX")));
     snprintf(path, sizeof path, "%s/m.gguf", folder);
     snprintf(other, sizeof other, "%s/n.gguf", folder);
     for (int how = 0; how < 3; how++) {

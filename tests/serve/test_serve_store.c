@@ -44,14 +44,13 @@ static size_t files_in(const char *folder) {
 }
 
 static char *folder(void) {
-    static char path[64];
-    snprintf(path, sizeof path, "/tmp/ascribe-store-XXXXXX");
-    assert_non_null(mkdtemp(path));
+    static char path[TEST_TMP];
+    assert_non_null(mkdtemp(test_tmp_name(path, "ascribe-store-XXXXXX")));
     return path;
 }
 
 static void drop(const char *path) {
-    char line[200];
+    char line[TEST_PATH];
     snprintf(line, sizeof line, "rm -rf '%s'", path);
     assert_int_equal(system(line), 0);
 }
@@ -155,7 +154,7 @@ static void test_full(void **state) {
 }
 
 static void test_folders(void **state) {
-    char *path = folder(), inside[200], id[17];
+    char *path = folder(), inside[TEST_PATH], id[17];
     (void)state;
     snprintf(inside, sizeof inside, "%s/new", path);
     store *st = store_open(inside, 1000); /* made */

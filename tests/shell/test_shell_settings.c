@@ -188,10 +188,10 @@ static void test_completion(void **state) {
 }
 
 static void test_file_names(void **state) {
-    char folder[] = "/tmp/ascribe_completeXXXXXX", line[200], path[200];
+    char folder[TEST_TMP], line[TEST_PATH], path[TEST_PATH];
     completion c;
     (void)state;
-    assert_non_null(mkdtemp(folder));
+    assert_non_null(mkdtemp(test_tmp_name(folder, "ascribe_completeXXXXXX")));
     snprintf(path, sizeof path, "%s/inner", folder);
     assert_int_equal(mkdir(path, 0700), 0);
     snprintf(line, sizeof line, ":save %s/i", folder);
@@ -219,12 +219,12 @@ static void take(void *self, asc_view line) {
 }
 
 static void test_history(void **state) {
-    char folder[] = "/tmp/ascribe_historyXXXXXX", path[200], inner[100], command[200];
+    char folder[TEST_TMP], path[2 * TEST_PATH], inner[TEST_PATH], command[2 * TEST_PATH];
     asc_ctx *ctx = test_ctx(NULL, NULL);
     struct stat st;
     taken t = {0};
     (void)state;
-    assert_non_null(mkdtemp(folder));
+    assert_non_null(mkdtemp(test_tmp_name(folder, "ascribe_historyXXXXXX")));
     snprintf(inner, sizeof inner, "%s/a", folder);
     snprintf(path, sizeof path, "%s/b/history", inner);
     assert_ok(ctx, history_read(ctx, path, take, &t)); /* not there: empty */
