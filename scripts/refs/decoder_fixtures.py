@@ -119,7 +119,29 @@ MODELS |= {
                           embedding_multiplier=3.0, residual_multiplier=0.375, attention_multiplier=0.25, logits_scaling=0.5,
                           rope_parameters=rope()), "f16"),
 }
-PERMUTED = {"smollm3", "granite", "mixtral", "granitemoe", "granitemoe_shared", "arcee", "olmo", "internlm2"}
+MODELS |= {
+    # one layer more than the model has, which predicts a further token
+    "glm4moe": ("glm4moe", tr.Glm4MoeConfig(**{**BASE, "num_hidden_layers": 3}, head_dim=8, n_routed_experts=4, num_experts_per_tok=2,
+                moe_intermediate_size=12, n_shared_experts=2, use_qk_norm=True, attention_bias=True, routed_scaling_factor=1.5,
+                first_k_dense_replace=1, norm_topk_prob=True, rope_parameters=rope(1e6, partial_rotary_factor=0.5)), "f16"),
+    "ernie4_5_moe": ("ernie4_5-moe", tr.Ernie4_5_MoeConfig(**{**BASE, "num_hidden_layers": 4}, moe_num_experts=4, moe_k=2, head_dim=4,
+                     moe_intermediate_size=12, moe_num_shared_experts=2, moe_layer_start_index=1, moe_layer_interval=2, moe_layer_end_index=3,
+                     rope_parameters=rope(5e5)), "f16"),
+    "dots1": ("dots1", tr.Dots1Config(**{**BASE, "num_hidden_layers": 3, "num_key_value_heads": 4}, head_dim=4, n_routed_experts=4, num_experts_per_tok=2,
+              moe_intermediate_size=12, n_shared_experts=1, first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=2.5,
+              n_group=1, topk_group=1, rope_parameters=rope()), "f16"),
+    "hunyuan_moe": ("hunyuan-moe", tr.HunYuanMoEV1Config(**BASE, head_dim=8, num_experts=4, moe_topk=2, rope_parameters=rope()), "f16"),
+    "mistral3": ("mistral3", tr.Ministral3Config(**{**BASE, "max_position_embeddings": 64}, head_dim=8, rope_parameters=dict(
+                 rope_type="yarn", rope_theta=1e6, factor=16.0, original_max_position_embeddings=4, beta_fast=32.0, beta_slow=1.0,
+                 mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.25)), "f16"),
+    "qwen2vl": ("qwen2vl", tr.Qwen2Config(**BASE, rope_parameters=rope(1e6)), "f16"),  # of a text all three positions are one
+    "minicpm": ("minicpm", tr.GraniteConfig(**BASE, embedding_multiplier=12.0, residual_multiplier=0.5, attention_multiplier=0.5,
+                logits_scaling=4.0, rope_parameters=rope()), "f16"),
+    "minicpm_old": ("minicpm", tr.GraniteConfig(**BASE, embedding_multiplier=12.0, residual_multiplier=1.4 / math.sqrt(2.0),
+                    attention_multiplier=0.5, logits_scaling=16 / 256.0, rope_parameters=rope()), "f16"),
+    "orion": ("orion", tr.LlamaConfig(**BASE, rope_parameters=rope()), "f16"),
+}
+PERMUTED = {"mistral3", "minicpm", "minicpm_old", "smollm3", "granite", "mixtral", "granitemoe", "granitemoe_shared", "arcee", "olmo", "internlm2"}
 # BLOOM writes the factor of its GELU with 8 digits
 import transformers.models.bloom.modeling_bloom as bloom_code
 bloom_code.BloomGelu.forward = lambda self, x: torch.nn.functional.gelu(x, approximate="tanh")
@@ -147,7 +169,15 @@ def make(name):
         if getattr(cfg, attr, None) is not None:
             setattr(cfg, attr, 2.0**-17)  # exact in the float32 of metadata, as every other number here
     model = tr.AutoModelForCausalLM.from_config(cfg, experts_implementation="eager").double().eval()
+    if arch == "orion":  # Llama with layer norms
+        for module in list(model.modules()):
+            for key, child in list(module.named_children()):
+                if type(child).__name__ == "LlamaRMSNorm":
+                    setattr(module, key, torch.nn.LayerNorm(cfg.hidden_size, eps=2.0**-17).double())
     with torch.no_grad():
+        for key, p in model.named_buffers():
+            if "e_score_correction_bias" in key:
+                p.copy_(rounded(0.3 * torch.randn_like(p), "f32"))
         for key, p in model.named_parameters():
             near_one = "norm" in key or ".ln_" in key
             if "act_fn" in key:
@@ -275,16 +305,38 @@ def tensors(name, model, arch, cfg):
             yield f"blk.{key.split('.')[2]}.ffn_down_exps.weight", w
             continue
         key = key.replace("block_sparse_moe", "mlp")
-        if key.endswith(("mlp.gate.weight", "mlp.router.layer.weight")):
+        if key.endswith("e_score_correction_bias"):
+            yield f"blk.{key.split('.')[2]}.exp_probs_b.bias", w.reshape(-1)
+            continue
+        if key.endswith(("mlp.gate.weight", "mlp.gate.wg.weight", "mlp.router.layer.weight")):
             yield f"blk.{key.split('.')[2]}.ffn_gate_inp.weight", w
             continue
         new = names.get_name(key, try_suffixes=(".weight", ".bias"))
         assert new is not None, key
         yield new, w
+    if arch == "glm4moe":
+        rng = np.random.default_rng(1)
+        for key, a in tensors_of_layer(cfg, rng):
+            yield key, a
     if arch == "phi3":
         p = cfg.rope_parameters
         yield "rope_factors_long.weight", np.array(p["long_factor"])
         yield "rope_factors_short.weight", np.array(p["short_factor"])
+
+
+def tensors_of_layer(cfg, rng):
+    """What a layer that predicts a further token has, with any numbers."""
+    d, q, k, e, f = cfg.hidden_size, cfg.num_attention_heads * 8, cfg.num_key_value_heads * 8, cfg.n_routed_experts, cfg.moe_intermediate_size
+    sizes = {"attn_norm": [d], "post_attention_norm": [d], "attn_q": [q, d], "attn_k": [k, d], "attn_v": [k, d], "attn_output": [d, q],
+             "attn_q_norm": [8], "attn_k_norm": [8], "ffn_gate_inp": [e, d], "ffn_gate_exps": [e, f, d], "ffn_up_exps": [e, f, d],
+             "ffn_down_exps": [e, d, f], "ffn_gate_shexp": [2 * f, d], "ffn_up_shexp": [2 * f, d], "ffn_down_shexp": [d, 2 * f],
+             "nextn.eh_proj": [d, 2 * d], "nextn.enorm": [d], "nextn.hnorm": [d], "nextn.shared_head_norm": [d],
+             "nextn.embed_tokens": [V, d], "nextn.shared_head_head": [V, d]}
+    for name, size in sizes.items():
+        yield f"blk.{cfg.num_hidden_layers}.{name}.weight", rng.standard_normal(size)
+    yield f"blk.{cfg.num_hidden_layers}.exp_probs_b.bias", rng.standard_normal(e)
+    for name, n in (("attn_q", q), ("attn_k", k), ("attn_v", k)):
+        yield f"blk.{cfg.num_hidden_layers}.{name}.bias", rng.standard_normal(n)
 
 
 def metadata(w, name, arch, cfg, model):
@@ -292,7 +344,7 @@ def metadata(w, name, arch, cfg, model):
     f = lambda k, v: w.add_float32(f"{arch}.{k}", v)
     heads, kv = cfg.num_attention_heads, key_heads(cfg)
     hd = getattr(cfg, "head_dim", None) or cfg.hidden_size // heads
-    u("block_count", cfg.num_hidden_layers)
+    u("block_count", cfg.num_hidden_layers + (arch == "glm4moe"))
     u("context_length", getattr(cfg, "max_position_embeddings", None) or getattr(cfg, "max_seq_len", 64))
     u("embedding_length", cfg.hidden_size)
     u("feed_forward_length", getattr(cfg, "intermediate_size_mlp", None) or getattr(cfg, "intermediate_size", None) or getattr(cfg, "ffn_hidden_size", None) or 4 * cfg.hidden_size)
@@ -315,11 +367,18 @@ def metadata(w, name, arch, cfg, model):
         if p["rope_type"] in ("linear", "yarn"):
             w.add_string(f"{arch}.rope.scaling.type", p["rope_type"])
             f("rope.scaling.factor", p["factor"])
+        if arch == "mistral3":
+            f("rope.scaling.yarn_log_multiplier", p["mscale_all_dim"])
+            f("attention.temperature_scale", p["llama_4_scaling_beta"])
         if p["rope_type"] in ("yarn", "longrope"):
             u("rope.scaling.original_context_length", p["original_max_position_embeddings"])
         if p["rope_type"] == "longrope":
             original = p["original_max_position_embeddings"]
             f("rope.scaling.attn_factor", math.sqrt(1 + math.log(cfg.max_position_embeddings / original) / math.log(original)))
+    if arch == "qwen2vl":
+        w.add_array(f"{arch}.rope.dimension_sections", [1, 1, 0, 0])
+    if arch == "orion":
+        f("attention.layer_norm_epsilon", 2.0**-17)
     if arch in ("command-r", "cohere2"):
         w.add_string(f"{arch}.rope.scaling.type", "none")
         f("logit_scale", cfg.logit_scale)
@@ -344,6 +403,7 @@ def metadata(w, name, arch, cfg, model):
         w.add_bool("stablelm.use_parallel_residual", cfg.use_parallel_residual)
     if arch in ("granite", "granitemoe"):
         f("attention.scale", cfg.attention_multiplier)
+    if arch in ("granite", "granitemoe") or name == "minicpm":
         f("embedding_scale", cfg.embedding_multiplier)
         f("residual_scale", cfg.residual_multiplier)
         f("logit_scale", cfg.logits_scaling)
@@ -359,7 +419,28 @@ def metadata(w, name, arch, cfg, model):
     if arch == "dbrx":
         experts = cfg.ffn_config.moe_num_experts
         u("expert_feed_forward_length", cfg.ffn_config.ffn_hidden_size)
-    if experts:
+    if arch in ("glm4moe", "ernie4_5-moe", "dots1", "hunyuan-moe"):
+        experts = len(model.model.layers[-1].mlp.experts.down_proj)
+        width = getattr(cfg, "moe_intermediate_size", cfg.intermediate_size)
+        u("expert_count", experts)
+        u("expert_used_count", getattr(cfg, "moe_k", None) or getattr(cfg, "moe_topk", None) or cfg.num_experts_per_tok)
+        u("expert_feed_forward_length", width)
+        if arch == "ernie4_5-moe":
+            u("interleave_moe_layer_step", cfg.moe_layer_interval)
+            u("leading_dense_block_count", cfg.moe_layer_start_index)
+            u("expert_shared_count", cfg.moe_num_shared_experts)
+            u("expert_shared_feed_forward_length", cfg.moe_num_shared_experts * width)
+        elif arch == "hunyuan-moe":
+            u("expert_shared_feed_forward_length", cfg.intermediate_size)
+        else:
+            u("expert_shared_count", cfg.n_shared_experts)
+            u("leading_dense_block_count", cfg.first_k_dense_replace)
+            u("expert_gating_func", 2)
+            f("expert_weights_scale", cfg.routed_scaling_factor)
+            w.add_bool(f"{arch}.expert_weights_norm", cfg.norm_topk_prob)
+        if arch == "glm4moe":
+            u("nextn_predict_layers", 1)
+    elif experts:
         u("expert_count", experts)
         u("expert_used_count", cfg.ffn_config.moe_top_k if arch == "dbrx" else cfg.num_experts_per_tok)
         if arch in ("qwen3moe", "qwen2moe"):

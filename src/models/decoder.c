@@ -100,7 +100,7 @@ static qkv project(asc_decoder *d, const asc_layer *w, asc_tensor *h, int64_t ro
     qkv s;
     if (w->qkv.w != NULL) {
         s = cut_fused(d, asc_project(ctx, h, &w->qkv), rows);
-        if (d->cfg.qk_norm == ASC_QK_NORM_HEAD) {
+        if (d->cfg.qk_norm == ASC_QK_NORM_HEAD && !d->cfg.qk_norm_late) {
             s.q = norm(d, s.q, &w->q_norm);
             s.k = norm(d, s.k, &w->k_norm);
         }
@@ -134,7 +134,7 @@ static asc_tensor *grown(asc_decoder *d, asc_tensor *q, asc_tensor *pos) {
     asc_ctx *ctx = d->ctx;
     if (pos->poison != ASC_OK) return pos;
     /* half a position more keeps the quotient off the whole numbers */
-    asc_tensor *at = asc_shift(ctx, asc_cast(ctx, pos, ASC_DTYPE_F32), 1.5);
+    asc_tensor *at = asc_shift(ctx, asc_cast(ctx, pos, ASC_DTYPE_F32), d->cfg.q_grow_all ? 0.5 : 1.5);
     asc_tensor *steps = asc_floor(ctx, asc_scale(ctx, at, 1.0 / d->cfg.q_floor));
     asc_tensor *by = asc_shift(ctx, asc_scale(ctx, asc_log1p(ctx, steps), d->cfg.q_grow), 1.0);
     return asc_mul(ctx, q, asc_reshape(ctx, by, ASC_SHAPE(pos->shape.dims[0], 1, 1)));
@@ -157,7 +157,7 @@ static asc_tensor *attention(asc_decoder *d, const asc_decoder_run *run, int64_t
         s.k = norm_bare(d, s.k);
         s.q = norm_bare(d, s.q);
     }
-    if (c->q_grow > 0.0 && rope == ASC_ROPE_OFF) s.q = grown(d, s.q, at->last);
+    if (c->q_grow > 0.0 && (c->q_grow_all || rope == ASC_ROPE_OFF)) s.q = grown(d, s.q, at->last);
     if (c->scale_by_depth) s.q = asc_scale(ctx, s.q, 1.0 / (double)(l + 1));
     asc_tensor *o;
     if (run->attend != NULL) {

@@ -72,15 +72,18 @@ typedef struct asc_decoder_config {
     double alibi, alibi_scale;
     bool alibi_rounded; /* slopes, positions and their products are rounded to bf16 (Falcon) */
     bool embed_norm;    /* behind the embeddings (BLOOM) */
-    /* Layers that do not turn multiply queries by 1 + q_grow log(1 + floor((position + 1) / q_floor)). */
+    /* Layers that do not turn multiply queries by 1 + q_grow log(1 + floor((position + 1) / q_floor)), or all
+     * layers by that of the position itself. */
     double q_floor, q_grow;
+    bool q_grow_all;
     bool sinks;      /* each head has a score without a value in its softmax (gpt-oss) */
     double clip_qkv; /* q, k and v are cut to -clip_qkv .. clip_qkv (an option of OLMoE); 0 = not */
     double embed_scale, residual_scale, logit_scale; /* factors; 0 = 1. Logits are multiplied */
     int64_t n_experts, n_experts_used, d_expert;
-    int64_t d_shared; /* width of an expert that every token takes; 0 = none */
-    bool shared_gate; /* it has a gate */
-    bool norm_top_k;  /* the chosen experts' weights are made to add up to 1 */
+    int64_t extra_layers; /* behind the last: they predict further tokens, and are not read (GGUF) */
+    int64_t d_shared;     /* width of an expert that every token takes; 0 = none */
+    bool shared_gate;     /* it has a gate */
+    bool norm_top_k;      /* the chosen experts' weights are made to add up to 1 */
     bool paired_experts, sigmoid_shares, scale_expert_input; /* asc_mixture's */
     double share_scale, swiglu_limit, swiglu_alpha;          /* asc_mixture's */
     bool xielu;      /* the MLP's activation, with numbers of each layer, instead of act (Apertus) */

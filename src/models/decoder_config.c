@@ -61,7 +61,7 @@ static asc_status factor(meta *m, const char *suffix, double *out) {
  * (load_hparams, LLM_KV_ROPE_SCALING_TYPE). */
 static asc_status rope_scaling(meta *m, const asc_family *f, asc_decoder_config *c, asc_rope_config *r) {
     asc_view type;
-    double legacy, stretch;
+    double legacy, stretch, less;
     int64_t original;
     asc_status st = ASC_OK;
     ASC_TRY(asc_gguf_get_str_or(m->ctx, m->g, key_of(m, "rope.scaling.type"), asc_view_of("linear"), &type));
@@ -83,6 +83,9 @@ static asc_status rope_scaling(meta *m, const asc_family *f, asc_decoder_config 
     ASC_TRY(number(m, "rope.scaling.yarn_beta_fast", 32.0, 1e-6, 1e6, &r->beta_fast));
     ASC_TRY(number(m, "rope.scaling.yarn_beta_slow", 1.0, 1e-6, 1e6, &r->beta_slow));
     ASC_TRY(number(m, "rope.scaling.attn_factor", 1.0, 1e-6, 1e6, &stretch));
+    ASC_TRY(factor(m, "rope.scaling.yarn_log_multiplier", &less));
+    if (r->scaling == ASC_ROPE_YARN && less > 0.0 && r->factor > 1.0)
+        stretch /= 1.0 + 0.1 * less * log(r->factor);
     r->attn_factor = stretch;
     r->unrounded = f->exact_yarn;
     if (r->scaling != ASC_ROPE_YARN) r->long_mscale = stretch; /* longrope: the same at any length */
@@ -124,16 +127,16 @@ static asc_status refuse_unknown(meta *m, const asc_family *f) {
         {"expert_shared_feed_forward_length", 0, 0, f->shared_expert},
         {"attention.max_alibi_bias", 0, 0, f->alibi_key},
         {"attention.output_scale", 0, 0, false},
-        {"attention.temperature_scale", 0, 0, false},
+        {"attention.temperature_scale", 0, 0, f->grows},
         {"attention.temperature_length", 0, 0, false},
         {"attention.kv_lora_rank", 0, 0, false},
         {"expert_group_count", 0, 1, false},
-        {"expert_gating_func", 0, 1 /* softmax */, false},
-        {"expert_weights_scale", 0, 1, false},
+        {"expert_gating_func", 0, 1 /* softmax */, f->more_experts},
+        {"expert_weights_scale", 0, 1, f->more_experts},
         {"router_logit_softcapping", 0, 0, false},
-        {"nextn_predict_layers", 0, 0, false},
+        {"nextn_predict_layers", 0, 0, f->more_experts},
         {"n_deepstack_layers", 0, 0, false},
-        {"rope.scaling.yarn_log_multiplier", 0, 0, false},
+        {"rope.scaling.yarn_log_multiplier", 0, 0, f->grows},
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const asc_gguf_kv *kv = asc_gguf_kv_find(m->g, key_of(m, keys[i].suffix));
@@ -166,6 +169,7 @@ static asc_status vocab_size(meta *m, asc_decoder_config *c) {
 static asc_status layer_plans(meta *m, const asc_family *f, asc_decoder_config *c) {
     asc_status st = ASC_OK;
     uint64_t win = 0, period = (uint64_t)f->local_of, dense;
+    int64_t step = 1;
     asc_gguf_array pattern = {0};
     const asc_gguf_kv *kv = asc_gguf_kv_find(m->g, key_of(m, "attention.sliding_window_pattern"));
     if (kv != NULL && kv->is_array) {
@@ -180,6 +184,7 @@ static asc_status layer_plans(meta *m, const asc_family *f, asc_decoder_config *
     }
     ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "attention.sliding_window"), 0, &win));
     ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "leading_dense_block_count"), 0, &dense));
+    if (f->more_experts) ASC_TRY(count(m, "interleave_moe_layer_step", 1, 4096, &step));
     c->plan = asc_calloc(m->ctx, ASC_MEM_WEIGHTS, (size_t)c->n_layers, sizeof *c->plan);
     if (c->plan == NULL) return ASC_RESOURCE_EXHAUSTED;
     for (int64_t l = 0; l < c->n_layers; l++) {
@@ -194,8 +199,32 @@ static asc_status layer_plans(meta *m, const asc_family *f, asc_decoder_config *
         if ((f->nope_full && !local && (win > 0 || !f->nope_if_windows)) ||
             (f->nope_of > 0 && (l + 1) % f->nope_of == 0))
             p->rope = ASC_ROPE_OFF;
-        p->moe = c->n_experts > 0 && (uint64_t)l >= dense;
+        p->moe = c->n_experts > 0 && (uint64_t)l >= dense && (l + 1) % step == 0;
     }
+done:
+    return st;
+}
+
+/* What the router's scores become (llama.cpp's numbers: 1 softmax, 2 sigmoid), a factor of all shares, and
+ * the width of shared experts where only their number is said. */
+static asc_status more_of_experts(meta *m, const asc_family *f, asc_decoder_config *c) {
+    enum { SOFTMAX = 1, SIGMOID = 2 };
+    asc_status st = ASC_OK;
+    uint64_t gating, n, width;
+    ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "expert_gating_func"), 0, &gating));
+    if (gating > SIGMOID) {
+        ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED, "'%s': %s is not supported (its value is %llu)",
+                 asc_gguf_name(m->g), m->key, (unsigned long long)gating);
+        return asc_hint(m->ctx, "supported: 1 softmax, 2 sigmoid");
+    }
+    c->sigmoid_shares = gating == 0 ? f->sigmoid_shares : gating == SIGMOID;
+    ASC_TRY(factor(m, "expert_weights_scale", &c->share_scale));
+    ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "expert_shared_feed_forward_length"), 0, &width));
+    ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "expert_shared_count"), 0, &n));
+    if (n > 65536)
+        return ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %s is %llu; expected 0 to 65536",
+                        asc_gguf_name(m->g), m->key, (unsigned long long)n);
+    if (width == 0) c->d_shared = (int64_t)n * c->d_expert;
 done:
     return st;
 }
@@ -211,6 +240,8 @@ static asc_status experts(meta *m, const asc_family *f, asc_decoder_config *c) {
     /* the first families of these files normalise the chosen weights, and older files do not say so */
     ASC_TRY(
         asc_gguf_get_bool_or(m->ctx, m->g, key_of(m, "expert_weights_norm"), !f->raw_shares, &c->norm_top_k));
+    if (f->more_experts) ASC_TRY(more_of_experts(m, f, c));
+    if (c->d_shared > 0) goto done;
     ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "expert_shared_feed_forward_length"), 0, &n));
     if (!f->shared_expert || (n == 0 && !f->shared_gate)) goto done;
     ASC_TRY(count(m, "expert_shared_feed_forward_length", 0, 1 << 24, &c->d_shared));
@@ -278,6 +309,36 @@ static asc_status llama4(meta *m, asc_decoder_config *c) {
     }
 done:
     return st;
+}
+
+/* Layers that predict further tokens stand behind the others and are counted with them. */
+static asc_status cut_extra(meta *m, asc_decoder_config *c) {
+    uint64_t n;
+    asc_status st = asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "nextn_predict_layers"), 0, &n);
+    if (st != ASC_OK) return st;
+    if (n >= (uint64_t)c->n_layers)
+        return ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %s is %llu of %lld layers", asc_gguf_name(m->g),
+                        m->key, (unsigned long long)n, (long long)c->n_layers);
+    c->extra_layers = (int64_t)n;
+    c->n_layers -= (int64_t)n;
+    return ASC_OK;
+}
+
+/* Ministral 3 (llama.cpp, mistral3): queries grow by the position; 0 = none of it. */
+static asc_status growth(meta *m, asc_decoder_config *c) {
+    asc_status st = ASC_OK;
+    c->q_grow_all = true;
+    c->q_floor = c->rope[0].original_context;
+    ASC_TRY(factor(m, "attention.temperature_scale", &c->q_grow));
+done:
+    return st;
+}
+
+/* Files from before their converter wrote factors: those of MiniCPM's 2B, as llama.cpp has them. */
+static void old_minicpm(asc_decoder_config *c) {
+    if (!(c->embed_scale > 0.0)) c->embed_scale = 12.0;
+    if (!(c->residual_scale > 0.0)) c->residual_scale = 1.4 / sqrt((double)c->n_layers);
+    if (!(c->logit_scale > 0.0)) c->logit_scale = 256.0 / (double)c->d_model;
 }
 
 /* Four lists with a number for each layer, or one for all. */
@@ -350,6 +411,7 @@ asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_co
     c = of_family(f);
     ASC_TRY(refuse_unknown(&m, f));
     ASC_TRY(count(&m, "block_count", 0, 4096, &c.n_layers));
+    if (f->more_experts) ASC_TRY(cut_extra(&m, &c));
     ASC_TRY(count(&m, "embedding_length", 0, 1 << 20, &c.d_model));
     ASC_TRY(count(&m, "feed_forward_length", f->experts ? (uint64_t)1 : 0, 1 << 24, &c.d_ff));
     ASC_TRY(count(&m, "context_length", 0, (uint64_t)1 << 40, &c.context));
@@ -368,8 +430,12 @@ asc_status asc_decoder_configure(asc_ctx *ctx, const asc_gguf *g, asc_decoder_co
     ASC_TRY(factor(&m, "logit_scale", &c.logit_scale));
     if (f->logits_divided && c.logit_scale > 0.0) c.logit_scale = 1.0 / c.logit_scale;
     if (f->embed_scale) c.embed_scale = sqrt((double)c.d_model);
+    if (f->minicpm) old_minicpm(&c);
+    if (f->qk_norm_optional && asc_gguf_tensor_find(g, "blk.0.attn_q_norm.weight") == NULL)
+        c.qk_norm = ASC_QK_NORM_NONE;
     ASC_TRY(slopes(&m, f, &c));
     if (c.positions == ASC_POSITIONS_ROTARY) ASC_TRY(rope_config(&m, f, &c));
+    if (f->grows) ASC_TRY(growth(&m, &c));
     ASC_TRY(vocab_size(&m, &c));
     ASC_TRY(layer_plans(&m, f, &c));
     if (f->llama4) ASC_TRY(llama4(&m, &c));

@@ -25,16 +25,22 @@ typedef struct asc_family {
     bool raw_shares;    /* the chosen experts' shares are not made to add up to 1, unless the file says so */
     bool shared_expert; /* there may be an expert that every token takes */
     bool shared_gate;   /* ... and it has a gate */
-    bool bare_norms;    /* norms without weights */
-    bool clip_qkv;      /* attention.clamp_kqv is read */
-    bool qk_norm_late;  /* behind the rotary embedding */
-    bool norms_swapped; /* where there is attn_norm_2, that is attention's norm and attn_norm the MLP's
-                           (Falcon) */
+    bool more_experts; /* further keys of mixtures are read: what the scores become, a factor, how many layers
+                          to the next mixture; shared_expert as so many experts side by side */
+    bool sigmoid_shares;    /* unless the file says so */
+    bool qk_norm_optional;  /* where the file has their weights */
+    bool bare_norms;        /* norms without weights */
+    bool clip_qkv;          /* attention.clamp_kqv is read */
+    bool qk_norm_late;      /* behind the rotary embedding */
+    bool norms_swapped;     /* where there is attn_norm_2, that is attention's norm and attn_norm the MLP's
+                               (Falcon) */
     const char *ffn_norm;   /* NULL = "ffn_norm" */
     bool embed_norm, sinks; /* asc_decoder_config's */
     double alibi;           /* asc_decoder_config.alibi; 0 = none */
     bool alibi_key;         /* attention.max_alibi_bias says it, and must be there */
     bool exact_yarn;        /* the ramp's ends are not rounded to columns, as in the model's own program */
+    bool minicpm;           /* factors that older files do not have */
+    bool grows;             /* attention.temperature_scale: asc_decoder_config's q_grow, in every layer */
     bool xielu;             /* xielu.* has the activation's numbers, one a layer each */
     /* asc_decoder_config's swiglu_limit and swiglu_alpha */
     double swiglu_limit, swiglu_alpha;

@@ -307,9 +307,20 @@ static void bind_layer(asc_binder *b, asc_layer *l) {
     l->ffn_post_norm = bind_norm(b, "post_ffw_norm", c->post_norms, d);
 }
 
+/* A tensor of a layer behind the last. */
+static bool is_extra(const asc_binder *b, asc_view name) {
+    const asc_decoder_config *c = &b->d->cfg;
+    char text[32];
+    for (int64_t l = c->n_layers; l < c->n_layers + c->extra_layers; l++) {
+        snprintf(text, sizeof text, "blk.%lld.", (long long)l);
+        if (asc_view_starts(name, asc_view_of(text))) return true;
+    }
+    return false;
+}
+
 static asc_status all_used(asc_binder *b) {
     for (size_t i = 0; i < b->g->n; i++) {
-        if (b->used[i]) continue;
+        if (b->used[i] || is_extra(b, b->g->v[i].source)) continue;
         asc_view n = asc_view_cut(b->g->v[i].source, 100);
         ASC_FAIL(b->ctx, ASC_UNIMPLEMENTED, "'%s': tensor " ASC_VIEW_FMT " has no place in a %s model here",
                  b->g->path, ASC_VIEW_ARG(n), b->d->cfg.architecture);

@@ -122,6 +122,22 @@ static const struct {
     {"decoders/gemma3.gguf", F("gemma3.rope.freq_base_swa", 0.5), ASC_INVALID_ARGUMENT, "freq_base_swa"},
     {"decoders/gemma3.gguf", F("gemma3.rope.freq_base_swa", 5000.0), ASC_OK, ""},
     {"decoders/gemma3.gguf", F("gemma3.final_logit_softcapping", 5.0), ASC_OK, ""},
+    {"decoders/ernie4_5_moe.gguf", U("ernie4_5-moe.expert_gating_func", 3), ASC_UNIMPLEMENTED,
+     "expert_gating_func"},
+    {"decoders/ernie4_5_moe.gguf", U("ernie4_5-moe.expert_gating_func", 2), ASC_OK, ""},
+    {"decoders/ernie4_5_moe.gguf", F("ernie4_5-moe.expert_weights_scale", -1.0), ASC_INVALID_ARGUMENT,
+     "expert_weights_scale"},
+    {"decoders/ernie4_5_moe.gguf", U("ernie4_5-moe.nextn_predict_layers", 4), ASC_INVALID_ARGUMENT,
+     "4 of 4 layers"},
+    {"decoders/ernie4_5_moe.gguf", U("ernie4_5-moe.expert_group_count", 2), ASC_UNIMPLEMENTED,
+     "expert_group_count"},
+    {"decoders/hunyuan_moe.gguf", U("hunyuan-moe.expert_shared_count", 70000), ASC_INVALID_ARGUMENT,
+     "expert_shared_count"},
+    {"decoders/hunyuan_moe.gguf", U("hunyuan-moe.interleave_moe_layer_step", 2), ASC_INVALID_ARGUMENT,
+     "ffn_up.weight is missing"},
+    {"decoders/glm4moe.gguf", U("glm4moe.interleave_moe_layer_step", 0), ASC_INVALID_ARGUMENT,
+     "interleave_moe_layer_step"},
+    {"decoders/mistral3.gguf", F("mistral3.rope.scaling.attn_factor", 2.0), ASC_OK, ""},
 };
 
 static void keys(void **state) {
