@@ -170,6 +170,22 @@ def all_files():
                 vocab=[["<unk>", -1.0], ["<s>", -1.1], ["</s>", -1.2], ["a", -0.7934782608695652], ["aaaaa", -1.3806818181818181], ["e", -3.5971899032592773],
                        ["1", -2.0123456789012345e-3], ["12", -7.1234567890123456e-05], ["0", -1e300]])
     yield "near-ties", file(near)
+    # files of the first versions: components without their type, RoBERTa's step without ranges, the head of a merges.txt
+    norm, pre = N("Sequence", normalizers=[BERTNORM, N("Replace", pattern=regex("[0-9]"), content="0"), N("Strip", strip_left=True, strip_right=False), N("Prepend", prepend="a")]), N("WhitespaceSplit")
+    model, late = wordpiece(norm, pre), N("Strip", content="#", start=1, stop=0)
+    yield "untyped", file(model, untyped(norm), pre, untyped(TEMPLATE), N("Sequence", decoders=[untyped(d) for d in (N("WordPiece", prefix="##", cleanup=True), N("Replace", pattern=regex("0+"), content="1"), late)]))
+    yield "untyped-bert", file(model, BERTNORM, pre, untyped(N("BertProcessing", sep=["</s>", 2], cls=["<s>", 1])), untyped(N("CTC", pad_token="<s>", word_delimiter_token="a", cleanup=True)))
+    model = bpe(None, BL(), skip=99, pairs=False, suffix="</w>")
+    model["merges"].insert(0, "#version: 0.2")
+    yield "untyped-roberta", file(model, None, BL(), untyped(N("RobertaProcessing", sep=["</s>", 2], cls=["<s>", 1], trim_offsets=True, add_prefix_space=True)), untyped(N("BPEDecoder", suffix="</w>")))
+    yield "roberta-early", file(model, None, BL(), N("RobertaProcessing", sep=["</s>", 2], cls=["<s>", 1]), BL())
+
+
+def untyped(component):
+    """Without "type", also inside."""
+    if isinstance(component, list):
+        return [untyped(c) if "type" in c else c for c in component]
+    return {k: untyped(v) if k == "normalizers" else v for k, v in component.items() if k != "type"}
 
 
 def main():

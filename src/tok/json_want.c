@@ -41,9 +41,41 @@ asc_status asc_want_list(asc_ctx *ctx, const asc_json *obj, const char *key, con
     return asc_json_typeof(*out) == ASC_JSON_ARRAY ? ASC_OK : wrong(ctx, *out, key, where, "a list");
 }
 
-asc_status asc_want_type(asc_ctx *ctx, const asc_json *j, const char *where, asc_view *out) {
+/* What components without a "type" are, as the program that defines these files tells them: by keys that no
+ * other one of their section has. RoBERTa's come before BERT's, of which they have all. */
+static const struct {
+    const char *list; /* key of the section's sequences */
+    const char *keys[2], *type;
+} untyped[] = {
+    {"normalizers", {"normalizers", NULL}, "Sequence"},
+    {"normalizers", {"clean_text", "lowercase"}, "BertNormalizer"},
+    {"normalizers", {"strip_left", "strip_right"}, "Strip"},
+    {"normalizers", {"pattern", "content"}, "Replace"},
+    {"normalizers", {"prepend", NULL}, "Prepend"},
+    {"processors", {"cls", "trim_offsets"}, "RobertaProcessing"},
+    {"processors", {"cls", "sep"}, "BertProcessing"},
+    {"processors", {"single", "pair"}, "TemplateProcessing"},
+    {"decoders", {"suffix", NULL}, "BPEDecoder"},
+    {"decoders", {"prefix", "cleanup"}, "WordPiece"},
+    {"decoders", {"pad_token", "word_delimiter_token"}, "CTC"},
+    {"decoders", {"pattern", "content"}, "Replace"},
+    {"decoders", {"content", "start"}, "Strip"},
+};
+
+/* The "type" of a component of a section whose sequences are called `list`. */
+static asc_status type_of(asc_ctx *ctx, const asc_json *j, const char *where, const char *list,
+                          asc_view *out) {
     asc_status st = asc_want_object(ctx, j, where);
-    return st == ASC_OK ? asc_want_str(ctx, j, "type", where, out) : st;
+    if (st != ASC_OK) return st;
+    for (size_t i = 0; asc_json_get(j, "type") == NULL && i < sizeof untyped / sizeof *untyped; i++) {
+        const char *const *keys = untyped[i].keys;
+        if (strcmp(untyped[i].list, list) != 0 || asc_json_get(j, keys[0]) == NULL ||
+            (keys[1] != NULL && asc_json_get(j, keys[1]) == NULL))
+            continue;
+        *out = asc_view_of(untyped[i].type);
+        return ASC_OK;
+    }
+    return asc_want_str(ctx, j, "type", where, out);
 }
 
 asc_status asc_want_str(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
@@ -88,7 +120,7 @@ static asc_status each(asc_ctx *ctx, const asc_json *j, const char *where, const
     if (depth > ASC_WANT_MAX_DEPTH)
         return ASC_FAIL(ctx, ASC_RESOURCE_EXHAUSTED, "%s: more than %d sequences in each other", where,
                         ASC_WANT_MAX_DEPTH);
-    ASC_TRY(asc_want_type(ctx, j, where, &type));
+    ASC_TRY(type_of(ctx, j, where, key, &type));
     if (!asc_view_eqs(type, "Sequence")) return fn(ctx, self, type, j);
     ASC_TRY(asc_want_list(ctx, j, key, where, &list));
     for (size_t i = 0; i < asc_json_len(list); i++)

@@ -14,8 +14,6 @@ const char *asc_want_type_name(const asc_json *j);
 ASC_MUST_USE asc_status asc_want_object(asc_ctx *ctx, const asc_json *j, const char *where);
 ASC_MUST_USE asc_status asc_want_list(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
                                       const asc_json **out);
-/* The "type" of a component. */
-ASC_MUST_USE asc_status asc_want_type(asc_ctx *ctx, const asc_json *j, const char *where, asc_view *out);
 ASC_MUST_USE asc_status asc_want_str(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
                                      asc_view *out);
 /* Absent or null: {NULL, 0}. */
@@ -28,7 +26,7 @@ ASC_MUST_USE asc_status asc_want_bool(asc_ctx *ctx, const asc_json *obj, const c
 ASC_MUST_USE asc_status asc_want_int(asc_ctx *ctx, const asc_json *obj, const char *key, const char *where,
                                      int64_t lo, int64_t hi, int64_t fallback, int64_t *out);
 /* Calls fn with every component of j and its "type": j itself, or in order those of {"type": "Sequence", KEY:
- * [...]}, which may hold sequences again. */
+ * [...]}, which may hold sequences again. Where a type is not said, the other keys say it if they can. */
 typedef asc_status (*asc_want_fn)(asc_ctx *ctx, void *self, asc_view type, const asc_json *component);
 ASC_MUST_USE asc_status asc_want_each(asc_ctx *ctx, const asc_json *j, const char *where, const char *key,
                                       asc_want_fn fn, void *self);

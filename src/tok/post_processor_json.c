@@ -202,8 +202,12 @@ static asc_status add(asc_ctx *ctx, void *self, asc_view type, const asc_json *j
     if (!bert && !roberta && !asc_view_eqs(type, "TemplateProcessing"))
         return asc_want_unknown(ctx, where, type,
                                 "TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel, Sequence");
+    if (!bert && !roberta) return read_templates(ctx, p, j);
+    /* Files of the first versions say nothing of ranges: that program takes such a step for BERT's. */
+    roberta = roberta && asc_json_typeof(asc_json_get(j, "trim_offsets")) != ASC_JSON_NULL &&
+              asc_json_typeof(asc_json_get(j, "add_prefix_space")) != ASC_JSON_NULL;
     if (roberta) ASC_TRY(read_trim(ctx, p, j));
-    return bert || roberta ? read_fixed(ctx, p, j, roberta) : read_templates(ctx, p, j);
+    return read_fixed(ctx, p, j, roberta);
 done:
     return st;
 }

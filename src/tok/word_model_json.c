@@ -205,6 +205,7 @@ static asc_status read_merges(asc_ctx *ctx, asc_word_model *m, const asc_json *j
         const asc_json *at = lists == NULL ? asc_json_at(merges, i) : NULL;
         const asc_view text = lists != NULL ? lists->merge(lists->self, i) : asc_json_str(at);
         asc_view left = {NULL, 0}, right = {NULL, 0};
+        if (lists == NULL && asc_view_starts(text, asc_view_of("#version"))) continue; /* of a merges.txt */
         if (lists != NULL ? !split_text(text, &left, &right) : !split_merge(at, &left, &right))
             ASC_TRY(bad_merge(ctx, i, "is not two tokens with a space between them, nor a pair:", text));
         ASC_TRY(add_merge(ctx, m, i, left, right, room));
