@@ -213,15 +213,24 @@ bool config_masks(config *c, const asc_json *j, size_t n) {
     return true;
 }
 
+/* A neuron selected by a function: JSON has none, so it is a text, or an object that is neither a tuple nor a
+ * slice. The only one among Captum's configurations sums over the units of an example. */
+static bool is_function(const asc_json *sel) {
+    return asc_json_typeof(sel) == ASC_JSON_STRING ||
+           (asc_json_typeof(sel) == ASC_JSON_OBJECT && asc_json_get(sel, "tuple") == NULL &&
+            asc_json_get(sel, "slice") == NULL);
+}
+
 /* Slices select several units: a weight of 1 at each. shape is that of one example's value at the site. */
 static bool unit_weights(config *c, const asc_json *sel, const asc_shape *shape) {
     size_t n = (size_t)asc_shape_elems(shape);
+    const bool every = is_function(sel);
     c->weights = calloc(n + 1, sizeof *c->weights);
     if (c->weights == NULL) abort();
     for (size_t e = 0; e < n; e++) {
         size_t rest = e;
         bool in = true;
-        for (int d = shape->rank - 1; d >= 0; d--) {
+        for (int d = shape->rank - 1; d >= 0 && !every; d--) {
             int64_t at = (int64_t)(rest % (size_t)shape->dims[d]);
             rest /= (size_t)shape->dims[d];
             const asc_json *s = config_item(sel, (size_t)d), *r = asc_json_get(s, "slice");
