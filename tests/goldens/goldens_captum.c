@@ -1,14 +1,17 @@
 /* goldens_captum.c - Captum's shared test configurations on its toy models (captum_config_golden.jsonl):
  * every pair of a configuration and a class. Deterministic pairs are compared within the tolerance that
  * Captum's own tests use; for stochastic ones the recorded number is one draw, so it must lie within 4
- * deviations of our mean over 60 seeds: there are some 1,000 such numbers. */
+ * deviations of our mean over 60 seeds: there are some 1,000 such numbers. Where one does not, the deviation
+ * may say little: 25 samples leave Lime's and KernelShap's least squares nearly singular now and then. There
+ * all numbers of the pair must lie within the range of 1,000 draws of ours, or outside by half of it: of as
+ * many of Captum's own draws, the largest is often further out than any of the others. */
 #include "goldens_config.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 60, MANY = 300 };
+enum { SEEDS = 60, MANY = 300, DRAWS = 1000 };
 
 /* Arrays of a result in order, whatever lists and tuples they stand in. */
 static void collect(const asc_json *j, const asc_json **out, size_t *n) {
@@ -22,15 +25,31 @@ static void collect(const asc_json *j, const asc_json **out, size_t *n) {
         collect(asc_json_at(t, i), out, n);
 }
 
-/* ours: mean over the runs and its deviation (deterministic: one run, NULL). */
-static void compare(config *c, const char *what, const asc_json *want, const asc_attribution *r,
-                    double *const *mean, double *const *deviation, double tolerance) {
+/* Of a number over some runs. */
+typedef struct spread {
+    double mean, deviation, low, high;
+} spread;
+
+/* How far a recorded number is from ours, in what it may be: a number of one run (s is NULL), or one draw. */
+static double distance(double ours, double v, const spread *s, bool by_range, double tolerance) {
+    double room =
+        tolerance + 1e-5 * fabs(v); /* the recorded numbers are f32 sums: 1e-5 of their size on top */
+    if (s == NULL) return fabs(ours - v) / room;
+    if (!by_range) return fabs(s->mean - v) / (room + 4.0 * s->deviation * sqrt(1.0 + 1.0 / SEEDS));
+    return fabs(v - 0.5 * (s->low + s->high)) / (room + (s->high - s->low)); /* twice the half */
+}
+
+/* ours: over the runs (deterministic: one run, NULL). False, and nothing counted, when `again` is allowed and
+ * a draw lies too far out. */
+static bool compare(config *c, const char *what, const asc_json *want, const asc_attribution *r,
+                    spread *const *ours, bool by_range, bool again, double tolerance) {
     const asc_json *arrays[16];
+    double worst[16] = {0};
     size_t n = 0;
     collect(want, arrays, &n);
     if (n != r->n_scores) {
         goldens_fail(c->g, "%s: %zu arrays for %zu", what, r->n_scores, n);
-        return;
+        return true;
     }
     for (size_t k = 0; k < n; k++) {
         golden_array w;
@@ -38,28 +57,26 @@ static void compare(config *c, const char *what, const asc_json *want, const asc
             asc_array_count(&w.a) != asc_shape_elems(&r->scores[k].shape)) {
             goldens_fail(c->g, "%s: array %zu has another size", what, k);
             golden_array_free(&w);
-            continue;
+            return true;
         }
-        double worst = 0.0;
         for (int64_t i = 0; i < asc_array_count(&w.a); i++) {
             double v;
             asc_array_get(&w.a, i, 1, &v);
-            double d = mean != NULL ? deviation[k][i] : 0.0,
-                   ours = mean != NULL ? mean[k][i] : r->scores[k].data[i];
-            /* the recorded numbers are f32 sums: 1e-5 of their size on top */
-            worst = fmax(worst,
-                         fabs(ours - v) / (tolerance + 1e-5 * fabs(v) + 4.0 * d * sqrt(1.0 + 1.0 / SEEDS)));
+            worst[k] = fmax(worst[k], distance(r->scores[k].data[i], v, ours != NULL ? &ours[k][i] : NULL,
+                                               by_range, tolerance));
         }
-        goldens_check(c->g, worst, "%s: array %zu", what, k);
         golden_array_free(&w);
+        if (again && worst[k] > 1.0) return false;
     }
+    for (size_t k = 0; k < n; k++) goldens_check(c->g, worst[k], "%s: array %zu", what, k);
+    return true;
 }
 
 /* Captum's mean and deviation over `runs` runs against ours over MANY: means within 4 standard errors of
  * their difference, deviations within 30 %, which is 5 standard errors of a deviation over 300 runs of a
  * normal number, or absent on both sides. */
 static void compare_distribution(config *c, const char *what, const asc_json *result,
-                                 const asc_attribution *r, double *const *mean, double *const *deviation) {
+                                 const asc_attribution *r, spread *const *ours) {
     const asc_json *means[16], *deviations[16];
     size_t n = 0, m = 0;
     double runs = asc_json_num(asc_json_get(result, "runs"), 1.0);
@@ -71,70 +88,72 @@ static void compare_distribution(config *c, const char *what, const asc_json *re
     }
     for (size_t k = 0; k < n; k++) {
         golden_array a, b = {0};
-        double worst = 0.0, spread = 0.0;
+        double worst = 0.0, wide = 0.0;
         if (!golden_array_read(means[k], &a) || !golden_array_read(deviations[k], &b) ||
             asc_array_count(&a.a) != asc_shape_elems(&r->scores[k].shape)) {
             goldens_fail(c->g, "%s: array %zu has another size", what, k);
         } else {
             for (int64_t i = 0; i < asc_array_count(&a.a); i++) {
-                double u, s, d = deviation[k][i];
+                double u, s, d = ours[k][i].deviation;
                 asc_array_get(&a.a, i, 1, &u);
                 asc_array_get(&b.a, i, 1, &s);
                 double error = sqrt(s * s / runs + d * d / MANY), small = 1e-3 + 1e-4 * fabs(u);
-                worst = fmax(worst, fabs(mean[k][i] - u) / (4.0 * error + small));
-                spread = fmax(spread, fabs(d - s) / (0.3 * s + small));
+                worst = fmax(worst, fabs(ours[k][i].mean - u) / (4.0 * error + small));
+                wide = fmax(wide, fabs(d - s) / (0.3 * s + small));
             }
             goldens_check(c->g, worst, "%s: mean of array %zu", what, k);
-            goldens_check(c->g, spread, "%s: deviation of array %zu", what, k);
+            goldens_check(c->g, wide, "%s: deviation of array %zu", what, k);
         }
         golden_array_free(&a);
         golden_array_free(&b);
     }
 }
 
-/* Mean and deviation of a stochastic method over seeds. */
-static void stochastic(config *c, const char *what, const asc_json *want, const asc_json *result,
-                       double tolerance) {
-    double *mean[16] = {0}, *deviation[16] = {0};
+/* A stochastic method over seeds. r: of the last; NULL when a run failed. */
+static asc_attribution *run_seeds(config *c, const char *what, int seeds, spread *ours[16]) {
     asc_attribution *r = NULL;
-    size_t n = 0;
-    const int seeds = want != NULL ? SEEDS : MANY;
     for (int s = 0; s < seeds; s++) {
         asc_attribution_destroy(c->g->ctx, r);
         c->q.seed = (uint64_t)s + 1;
         if (asc_attribute(c->model->net, &c->q, &r) != ASC_OK) {
             goldens_fail(c->g, "%s: %s", what, asc_error_message(c->g->ctx));
-            return;
+            return NULL;
         }
         if (s == 0) goldens_asked(c->g, c->model->net, &c->q, r, what);
-        n = r->n_scores < 16 ? r->n_scores : 16;
-        for (size_t k = 0; k < n; k++) {
+        for (size_t k = 0; k < r->n_scores && k < 16; k++) {
             size_t m = (size_t)asc_shape_elems(&r->scores[k].shape);
-            if (s == 0) {
-                mean[k] = calloc(m, sizeof(double));
-                deviation[k] = calloc(m, sizeof(double));
-                if (mean[k] == NULL || deviation[k] == NULL) abort();
-            }
+            if (s == 0 && (ours[k] = malloc((m + 1) * sizeof *ours[k])) == NULL) abort();
             for (size_t i = 0; i < m; i++) { /* Welford */
-                double d = r->scores[k].data[i] - mean[k][i];
-                mean[k][i] += d / (s + 1);
-                deviation[k][i] += d * (r->scores[k].data[i] - mean[k][i]);
+                const double v = r->scores[k].data[i];
+                spread *x = &ours[k][i];
+                if (s == 0) *x = (spread){.low = v, .high = v};
+                const double d = v - x->mean;
+                x->mean += d / (s + 1);
+                x->deviation += d * (v - x->mean);
+                x->low = fmin(x->low, v);
+                x->high = fmax(x->high, v);
             }
         }
     }
-    for (size_t k = 0; k < n; k++) {
+    for (size_t k = 0; k < r->n_scores && k < 16; k++) {
         size_t m = (size_t)asc_shape_elems(&r->scores[k].shape);
-        for (size_t i = 0; i < m; i++) deviation[k][i] = sqrt(deviation[k][i] / (seeds - 1));
+        for (size_t i = 0; i < m; i++) ours[k][i].deviation = sqrt(ours[k][i].deviation / (seeds - 1));
     }
-    if (want != NULL)
-        compare(c, what, want, r, mean, deviation, tolerance);
-    else
-        compare_distribution(c, what, result, r, mean, deviation);
-    for (size_t k = 0; k < 16; k++) {
-        free(mean[k]);
-        free(deviation[k]);
+    return r;
+}
+
+/* want: one draw of Captum's, or NULL: result has its mean and deviation. */
+static void stochastic(config *c, const char *what, const asc_json *want, const asc_json *result,
+                       double tolerance) {
+    bool done = false;
+    for (int turn = 0; turn < 2 && !done; turn++) {
+        spread *ours[16] = {0};
+        asc_attribution *r = run_seeds(c, what, want == NULL ? MANY : turn == 0 ? SEEDS : DRAWS, ours);
+        done = r == NULL || want == NULL || compare(c, what, want, r, ours, turn == 1, turn == 0, tolerance);
+        if (r != NULL && want == NULL) compare_distribution(c, what, result, r, ours);
+        for (size_t k = 0; k < 16; k++) free(ours[k]);
+        asc_attribution_destroy(c->g->ctx, r);
     }
-    asc_attribution_destroy(c->g->ctx, r);
 }
 
 static void check_delta(config *c, const char *what, const asc_json *want, const asc_attribution *r,
@@ -162,20 +181,6 @@ static bool is_fault(const config *c, const char *method) {
     return strcmp(method, "lrp") == 0 && (c->n_moving > 1 || c->options.multidim_output);
 }
 
-/* Recorded draws that are outliers among Captum's own: of 1000 runs of KernelShap, none reaches the largest
- * of the 36 numbers, and three are at or below the 0.002 quantile (25 samples leave the least squares of 6
- * features nearly singular now and then); Lime's lie up to 3.6 deviations out among 200 runs.
- * captum_sampling.jsonl has Captum's mean and deviation for these instead, which tell more. */
-static bool is_outlier(const config *c, asc_view captum) {
-    static const char *const lime[] = {"basic_single_target", "basic_multiple_tuple_target",
-                                       "basic_tensor_single_target", "basic_tensor_multi_target"};
-    if (asc_view_eqs(captum, "KernelShap")) return strcmp(c->name, "basic_multi_input_multi_target") == 0;
-    for (size_t i = 0; asc_view_eqs(captum, "Lime") && i < sizeof lime / sizeof *lime; i++) {
-        if (strcmp(c->name, lime[i]) == 0) return true;
-    }
-    return false;
-}
-
 static void run_class(config *c, asc_view captum, const asc_json *result) {
     char name[64], what[300];
     snprintf(name, sizeof name, ASC_VIEW_FMT, ASC_VIEW_ARG(captum));
@@ -188,7 +193,7 @@ static void run_class(config *c, asc_view captum, const asc_json *result) {
     bool tunnel = asc_json_bool(asc_json_get(c->line, "noise_tunnel"), false),
          random = k->stochastic || asc_json_bool(asc_json_get(result, "stochastic"), false);
     bool distribution = asc_json_get(result, "runs") != NULL;
-    if (random && !distribution && (c->g->quick || is_outlier(c, captum))) return;
+    if (random && !distribution && c->g->quick) return;
     asc_attr_request saved = c->q;
     asc_target unit = {0};
     bool through_layer =
@@ -223,7 +228,7 @@ static void run_class(config *c, asc_view captum, const asc_json *result) {
         if (asc_attribute(c->model->net, &c->q, &r) != ASC_OK) {
             goldens_fail(c->g, "%s: %s", what, asc_error_message(c->g->ctx));
         } else {
-            compare(c, what, attr, r, NULL, NULL, tolerance);
+            compare(c, what, attr, r, NULL, false, false, tolerance);
             goldens_asked(c->g, c->model->net, &c->q, r, what);
             if (strcmp(k->method, "lrp") != 0)
                 check_delta(c, what, asc_json_get(result, "delta"), r, tolerance);

@@ -2,7 +2,8 @@
 configuration and a class, the call of Captum's own test, on the model of that name built in Python.
 
 Deterministic results are compared within the tolerance of Captum's tests; a recorded random draw must lie within 4
-deviations of the mean over 60 seeds.   captum_config.py [FILE] [--verbose]"""
+deviations of the mean over 60 seeds, or else within the range of 1,000 draws or outside by half of it (25 samples leave
+Lime's and KernelShap's least squares nearly singular now and then).   captum_config.py [FILE] [--verbose]"""
 import collections
 import json
 import os
@@ -16,13 +17,9 @@ import support
 import ascribe.captum
 from ascribe.captum import attr, manual_seed
 
-SEEDS = 60
+SEEDS, DRAWS = 60, 1000
 STOCHASTIC = {"GradientShap", "FeaturePermutation", "ShapleyValueSampling", "Lime", "KernelShap", "LayerGradientShap",
               "LayerFeaturePermutation", "NeuronGradientShap"}
-#: Recorded draws that lie far out among Captum's own (docs/captum-differences.md): compared by captum_sampling.jsonl.
-OUTLIERS = {("KernelShap", "basic_multi_input_multi_target"), ("Lime", "basic_single_target"),
-            ("Lime", "basic_multiple_tuple_target"), ("Lime", "basic_tensor_single_target"),
-            ("Lime", "basic_tensor_multi_target")}
 
 
 def value(j):
@@ -94,7 +91,13 @@ def one(name, line, model, args, result):
     mean = [np.mean([r[k] for r in runs], 0) for k in range(len(runs[0]))]
     deviation = [np.std([r[k] for r in runs], 0, ddof=1) for k in range(len(runs[0]))]
     worst = compare(mean, want, line["target_delta"], deviation)
-    return worst <= 1, "" if worst <= 1 else "lies %.3g times 4 deviations out" % worst
+    if 1 < worst < float("inf"):
+        runs += [flat(call(name, line, model, args)[0]) for _ in range(DRAWS - SEEDS)]
+        low = [np.min([r[k] for r in runs], 0) for k in range(len(mean))]
+        high = [np.max([r[k] for r in runs], 0) for k in range(len(mean))]
+        worst = max(float(np.max(np.abs(w - (a + b) / 2) / (line["target_delta"] + 1e-5 * np.abs(w) + b - a)))
+                    for w, a, b in zip(want, low, high))
+    return worst <= 1, "" if worst <= 1 else "lies %.3g times the range from the middle of %d draws" % (worst, len(runs))
 
 
 def run(path, verbose=False, quick=False):
@@ -112,9 +115,6 @@ def run(path, verbose=False, quick=False):
             if isinstance(args.get("neuron_selector"), (str, dict)):
                 args["neuron_selector"] = lambda x: x.sum(1)  # the only function among the configurations
             for name, result in line["results"].items():
-                if (name, line["name"]) in OUTLIERS:
-                    skipped["the recorded draw is an outlier among Captum's own"] += 1
-                    continue
                 if quick and name in STOCHASTIC:
                     skipped["quick: stochastic"] += 1
                     continue
