@@ -99,7 +99,7 @@ MODELS |= {
     "stablelm": ("stablelm", tr.StableLmConfig(**BASE, use_qkv_bias=True, rope_parameters=rope(partial_rotary_factor=0.5)), "f16"),
 }
 MODELS |= {
-    "gpt_oss": ("gpt-oss", tr.GptOssConfig(**BASE, num_local_experts=4, num_experts_per_tok=2, head_dim=8, sliding_window=3,
+    "gpt_oss": ("gpt-oss", tr.GptOssConfig(**{**BASE, "max_position_embeddings": 2048}, num_local_experts=4, num_experts_per_tok=2, head_dim=8, sliding_window=3,
                 rope_parameters=dict(rope_type="yarn", rope_theta=150000.0, factor=32.0, beta_fast=32.0, beta_slow=1.0,
                 truncate=False, original_max_position_embeddings=16)), "f16"),
     "llama4": ("llama4", tr.Llama4TextConfig(**{**BASE, "num_hidden_layers": 4}, num_local_experts=4, num_experts_per_tok=1, head_dim=8,
@@ -347,7 +347,7 @@ def metadata(w, name, arch, cfg, model):
     u("block_count", cfg.num_hidden_layers + (arch == "glm4moe"))
     u("context_length", getattr(cfg, "max_position_embeddings", None) or getattr(cfg, "max_seq_len", 64))
     u("embedding_length", cfg.hidden_size)
-    u("feed_forward_length", getattr(cfg, "intermediate_size_mlp", None) or getattr(cfg, "intermediate_size", None) or getattr(cfg, "ffn_hidden_size", None) or 4 * cfg.hidden_size)
+    u("feed_forward_length", cfg.ffn_config.ffn_hidden_size if arch == "dbrx" else getattr(cfg, "intermediate_size_mlp", None) or getattr(cfg, "intermediate_size", None) or getattr(cfg, "ffn_hidden_size", None) or 4 * cfg.hidden_size)
     u("attention.head_count", heads)
     if kv != heads:
         u("attention.head_count_kv", kv)
@@ -443,8 +443,8 @@ def metadata(w, name, arch, cfg, model):
     elif experts:
         u("expert_count", experts)
         u("expert_used_count", cfg.ffn_config.moe_top_k if arch == "dbrx" else cfg.num_experts_per_tok)
-        if arch in ("qwen3moe", "qwen2moe"):
-            u("expert_feed_forward_length", cfg.moe_intermediate_size)
+        if arch in ("qwen3moe", "qwen2moe", "gpt-oss"):
+            u("expert_feed_forward_length", getattr(cfg, "moe_intermediate_size", cfg.intermediate_size))
         if arch == "qwen2moe":
             u("expert_shared_feed_forward_length", cfg.shared_expert_intermediate_size)
     w.add_string("tokenizer.ggml.model", "llama")
@@ -485,6 +485,9 @@ def main():
         cases = [run(model, IDS, 3, 7), run(model, IDS[:4], 1, 11)]
         if name == "phi3":  # longer than its original context
             cases.append(run(model, (IDS * 3)[:18], 2, 11))
+        if name == "gpt_oss":  # windows are computed by pieces of 256 tokens
+            cases.append(run(model, (IDS * 66)[:522], 12, 11))
+            cases[-1].pop("gradient")
         write(os.path.join(out, name + ".gguf"), name, model, arch, cfg, kind)
         doc = {"name": name, "by": f"transformers {tr.__version__}, torch {torch.__version__}, float64", "cases": cases}
         with open(os.path.join(out, name + ".json"), "w") as f:

@@ -1,7 +1,8 @@
 /* decoder_attend.c - a layer's attention. What ALiBi adds to scores is a product of columns that queries and
  * keys get beside their own, so that the ops compute it with everything else; a sink is such a column, too,
- * where tokens are a tree. A chunk ends a tree. Tokens in a row are taken apart for chunks and sinks, and
- * where somebody looks at probabilities. */
+ * where all keys are seen or tokens are a tree. A chunk ends a tree; tokens in a row are cut into pieces for
+ * chunks, and for windows with a sink, so that what is held does not grow by the square of their number.
+ * Attention is taken apart where somebody looks at probabilities, and for those windows. */
 #include "attention.h"
 #include "decoder.h"
 
@@ -77,6 +78,67 @@ static asc_tensor *apart(asc_decoder *d, int64_t l, asc_tensor *q, asc_tensor *k
     return asc_attn_unfold_q(ctx, &parts, asc_matmul(ctx, parts.p, parts.v, false, false));
 }
 
+/* What stands at the sink: before all keys, with a score that is the same for each query of a head, and no
+ * value. */
+static asc_tensor *with_sink(asc_decoder *d, int64_t l, asc_tensor *q, asc_tensor *k, asc_tensor *v) {
+    asc_ctx *ctx = d->ctx;
+    const asc_decoder_config *c = &d->cfg;
+    const int64_t b = k->shape.dims[0], h = c->n_heads, g = c->n_kv, n = c->head_dim;
+    asc_tensor *score = asc_scale(ctx, d->layers[l].sinks, 1.0 / c->attn_scale);
+    asc_tensor *mark[2] = {asc_full(ctx, ASC_SHAPE(b, 1, g, n), 0.0),
+                           asc_full(ctx, ASC_SHAPE(b, 1, g, 1), 1.0)};
+    asc_tensor *keys[2] = {asc_concat(ctx, mark, 2, 3), beside(ctx, k, zeros(ctx, 1))};
+    asc_tensor *values[2] = {asc_full(ctx, ASC_SHAPE(b, 1, g, n + 1), 0.0), beside(ctx, v, zeros(ctx, 1))};
+    q = beside(ctx, q, asc_reshape(ctx, score, ASC_SHAPE(1, 1, h, 1)));
+    k = asc_concat(ctx, keys, 2, 1);
+    v = asc_concat(ctx, values, 2, 1);
+    asc_tensor *y = asc_sdpa(ctx, q, k, v, c->attn_scale, !c->not_causal, 0, c->attn_cap);
+    return asc_slice(ctx, y, 3, 0, n);
+}
+
+/* One behind the other along the tokens; ts is overwritten. */
+static asc_tensor *joined(asc_ctx *ctx, asc_tensor **ts, size_t n) {
+    while (n > 1) {
+        size_t made = 0;
+        for (size_t i = 0; i < n; i += ASC_MAX_IN) {
+            const size_t more = n - i < ASC_MAX_IN ? n - i : ASC_MAX_IN;
+            ts[made++] = more > 1 ? asc_concat(ctx, ts + i, (int)more, 1) : ts[i];
+        }
+        n = made;
+    }
+    return ts[0];
+}
+
+/* Queries that stand in the same piece of the positions, with the keys that they can see: the piece's own,
+ * and with a window those of it before the piece. */
+static asc_tensor *in_pieces(asc_decoder *d, int64_t l, asc_tensor *q, asc_tensor *k, asc_tensor *v) {
+    enum { LEAST = 256 }; /* queries; fewer make more programs' steps than they save */
+    asc_ctx *ctx = d->ctx;
+    const asc_decoder_config *c = &d->cfg;
+    const int64_t chunk = c->plan[l].chunk, window = c->plan[l].window, s = k->shape.dims[1],
+                  begin = s - q->shape.dims[1],
+                  size = chunk > 0        ? chunk
+                         : window > LEAST ? window
+                                          : LEAST;
+    const size_t n = (size_t)((s - 1) / size - begin / size + 1);
+    asc_tensor **parts = asc_calloc(ctx, ASC_MEM_GENERAL, n, sizeof *parts), *y;
+    if (parts == NULL) return asc_graph_poison(asc_graph_of(ctx));
+    int64_t a = begin;
+    for (size_t i = 0; i < n; i++) {
+        const int64_t first = a / size * size, end = first + size < s ? first + size : s;
+        const int64_t low = chunk > 0 ? first : a >= window ? a - window + 1 : 0;
+        asc_tensor *qi = asc_slice(ctx, q, 1, a - begin, end - a), *ki = asc_slice(ctx, k, 1, low, end - low),
+                   *vi = asc_slice(ctx, v, 1, low, end - low);
+        parts[i] = d->layers[l].sinks != NULL
+                       ? apart(d, l, qi, ki, vi, NULL)
+                       : asc_sdpa(ctx, qi, ki, vi, c->attn_scale, !c->not_causal, window, c->attn_cap);
+        a = end;
+    }
+    y = joined(ctx, parts, n);
+    asc_free(ctx, parts);
+    return y;
+}
+
 asc_tensor *asc_decoder_attend(asc_decoder *d, int64_t l, asc_tensor *q, asc_tensor *k, asc_tensor *v,
                                const asc_attend_eyes *eyes) {
     asc_ctx *ctx = d->ctx;
@@ -89,7 +151,10 @@ asc_tensor *asc_decoder_attend(asc_decoder *d, int64_t l, asc_tensor *q, asc_ten
         q = beside(ctx, q, of_queries(d));
         k = beside(ctx, k, of_keys(d, pos));
     }
-    if (eyes != NULL || c->plan[l].chunk > 0 || d->layers[l].sinks != NULL) return apart(d, l, q, k, v, eyes);
+    if (eyes != NULL) return apart(d, l, q, k, v, eyes);
+    if (c->plan[l].chunk > 0 || (d->layers[l].sinks != NULL && c->plan[l].window > 0))
+        return in_pieces(d, l, q, k, v);
+    if (d->layers[l].sinks != NULL) return with_sink(d, l, q, k, v);
     if (n > 0) v = beside(ctx, v, zeros(ctx, n));
     asc_tensor *y = asc_sdpa(ctx, q, k, v, c->attn_scale, !c->not_causal, c->plan[l].window, c->attn_cap);
     return n > 0 ? asc_slice(ctx, y, 3, 0, c->head_dim) : y;

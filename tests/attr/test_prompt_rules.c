@@ -120,6 +120,33 @@ static void attention_of_long_prompts(void **state) {
     test_ctx_end(ctx);
 }
 
+/* Windows with sinks are computed in pieces: twice the tokens take twice the memory, not four times (1.75
+ * measured; 3.6 with probabilities of all pairs). */
+static void sinks_of_long_prompts(void **state) {
+    (void)state;
+    enum { N = 1200 };
+    int32_t ids[N];
+    size_t peak[2];
+    for (int i = 0; i < N; i++) ids[i] = 3 + i * 7 % 25;
+    for (int k = 0; k < 2; k++) {
+        asc_ctx *ctx = test_ctx("cpu", NULL);
+        asc_model *m = NULL;
+        asc_result *r = NULL;
+        assert_ok(ctx, asc_model_open(ctx, test_data("decoders/gpt_oss.gguf"), NULL, &m));
+        asc_request q = fixture_request("saliency");
+        q.prompt_ids = ids;
+        q.n_prompt_ids = k == 0 ? N / 2 : N;
+        q.target_ids = ids + 1;
+        q.n_target_ids = 1;
+        assert_ok(ctx, asc_explain(m, &q, &r));
+        peak[k] = r->peak_bytes;
+        asc_result_destroy(ctx, r);
+        asc_model_close(m);
+        test_ctx_end(ctx);
+    }
+    assert_true((double)peak[1] < 2.4 * (double)peak[0]);
+}
+
 /* In f32, in every mode: within the stated errors of the f64 device. */
 static void on_the_processor(void **state) {
     (void)state;
@@ -279,6 +306,7 @@ int main(void) {
         cmocka_unit_test(against_torch),
         cmocka_unit_test(attention),
         cmocka_unit_test(attention_of_long_prompts),
+        cmocka_unit_test(sinks_of_long_prompts),
         cmocka_unit_test(on_the_processor),
         cmocka_unit_test(sums),
         cmocka_unit_test(draws),

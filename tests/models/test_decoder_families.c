@@ -9,7 +9,7 @@
 #include <dirent.h>
 #include <math.h>
 
-enum { MAX_FAMILIES = 128, MAX_IDS = 64 };
+enum { MAX_FAMILIES = 128, MAX_IDS = 600 };
 static char families[MAX_FAMILIES][64]; /* every fixture that the folder has, sorted */
 static size_t n_families;
 
