@@ -1,10 +1,10 @@
 #!/bin/sh
 # Everything that `make check` is too short for. Steps run one after the other and all of them run, also after a
-# failure; the last line counts steps. check-full.sh [STEP...] runs some of: gcc clang san tsan valgrind fuzz openai browser package python clone
+# failure; the last line counts steps. check-full.sh [STEP...] runs some of: gcc clang variants san tsan valgrind fuzz openai browser package python clone
 set -u
 cd "$(dirname "$0")/.." || exit 1
 scripts/install-deps.sh --full || exit 1
-steps=${*:-gcc clang san tsan valgrind fuzz openai browser package python clone}
+steps=${*:-gcc clang variants san tsan valgrind fuzz openai browser package python clone}
 : "${ASC_MODEL:=$PWD/models/SmolLM2-135M-Instruct.Q4_1.gguf}"
 export ASC_MODEL
 tiny=$(find tests/data -path '*llama-q4_1*' -name '*.gguf' | head -n 1)
@@ -15,6 +15,25 @@ run_package() { scripts/check-reproducible.sh; }
 run_gcc() { scripts/build.sh build && scripts/check.sh; }
 
 run_clang() { CC=clang scripts/build.sh build-clang && scripts/run-tests.sh --build build-clang; }
+
+# As users have it who chose another mode, other kernels or more threads than there are processors; who may not write to
+# their home, keep temporary files elsewhere and have numbers with a comma (where such a locale is installed).
+run_variants() {
+    scripts/build.sh build || return 1
+    comma=$(locale -a | grep -m 1 -e '^de_.*utf8' -e '^fr_.*utf8') || comma=C
+    place=$(mktemp -d) || return 1
+    bad=0
+    for set in ASC_MODE=eager ASC_ISA=avx2 ASC_THREADS=64; do
+        echo "--- $set"
+        (unset ASC_MODEL && scripts/run-tests.sh --set $set) || bad=1
+    done
+    echo "--- TMPDIR, HOME, LC_ALL"
+    scripts/run-tests.sh --set TMPDIR="$place" --set HOME=/proc/none --set LC_ALL="$comma" || bad=1
+    left=$(ls -A "$place")
+    [ -z "$left" ] || { echo "tests left in TMPDIR: $left"; bad=1; }
+    rm -rf "$place"
+    return $bad
+}
 
 # The address and undefined-behaviour sanitizers end the program at the first finding. A leak is a finding. Warnings
 # are no errors here: the instrumentation makes gcc see overflows that cannot happen.

@@ -47,11 +47,10 @@ static inline int suite_threads(void) {
     const char *threads = getenv("ASC_THREADS");
     return threads != NULL ? atoi(threads) : 0;
 }
-/* ASC_MODE takes the place of "deferred", the default. */
+/* ASC_MODE is the mode where tests do not ask for one. */
 static inline const char *suite_mode(const char *mode) {
     const char *suite = getenv("ASC_MODE");
-    bool other = suite != NULL && suite[0] != '\0' && (mode == NULL || strcmp(mode, "deferred") == 0);
-    return other ? suite : mode;
+    return mode == NULL && suite != NULL && suite[0] != '\0' ? suite : mode;
 }
 /* Where products come from oneDNN (no AVX-512) a row's bits may depend on how many there are
  * (docs/perturbing.md, "Bits"): what is the same bits elsewhere may there differ by `rounding`, the caller's.

@@ -169,7 +169,8 @@ static asc_tensor *chunk_parents(asc_decoder *d, int64_t chunk, asc_tensor *pare
     at = asc_floor(ctx, at);
     asc_tensor *up = asc_minimum(ctx, asc_cast(ctx, parent, ASC_DTYPE_F32),
                                  asc_iota(ctx, parent->shape.dims[0], -1.0, 1.0));
-    asc_tensor *same = asc_equal(ctx, at, asc_gather(ctx, at, asc_cast(ctx, up, ASC_DTYPE_I32)));
+    asc_tensor *row = asc_maximum(ctx, up, asc_full(ctx, ASC_SCALAR_SHAPE, 0.0)); /* -1 is no row; it stays */
+    asc_tensor *same = asc_equal(ctx, at, asc_gather(ctx, at, asc_cast(ctx, row, ASC_DTYPE_I32)));
     up = asc_where(ctx, same, up, asc_full(ctx, ASC_SCALAR_SHAPE, -1.0));
     return asc_cast(ctx, up, ASC_DTYPE_I32);
 }

@@ -1,8 +1,10 @@
 /* generate_bytes.c - what a generation needs at most, from sizes alone: a server asks it for every request,
  * so nothing is recorded or planned. The stores of keys and values are counted exactly; the rest by formulas
  * that are a little more than what plans of decoders came to (tests/models/test_generate_bytes.c). */
+#include "ctx.h"
 #include "kept_keys.h"
 #include "model.h"
+#include <string.h>
 
 /* Rows of keys and values that are there at once: a store that grows exists twice, and so do the rows of the
  * prompt's run, which are computed before they are appended (or what a prompt before this one left). */
@@ -27,7 +29,10 @@ size_t asc_generate_bytes(const asc_model *m, size_t n, size_t max_tokens) {
                  ff = (double)m->info.d_ff;
     /* a layer's keys and values; one of zeros, that a new store is made of */
     const double stores = (2.0 * (double)c->n_layers + 1.0) * width * rows * sizeof(float);
-    const double run = (16.0 * d + 4.0 * ff) * (double)n * sizeof(float), logits = 64.0 * (double)c->n_vocab;
+    /* op by op, values stay for later ones of their size */
+    const double each = strcmp(m->ctx->mode_name, "eager") == 0 ? 2.0 : 1.0;
+    const double run = each * (16.0 * d + 4.0 * ff) * (double)n * sizeof(float),
+                 logits = 64.0 * (double)c->n_vocab;
     const double scratch = 2048.0 * (d + ff) + 8.0 * d * (double)n;
     double programs = (double)(2 + n_rooms) * (double)c->n_layers * PROGRAM;
     if (programs > PROGRAMS) programs = PROGRAMS; /* what the cache of a context keeps */

@@ -33,7 +33,7 @@ static void commands_ask_the_same(void **state) {
          " --user a --template-var x=false --template-var 'y=\"3\"'"},
         {"{\"user\": \"a\", \"tools\": []}", NULL},
     };
-    asc_ctx *ctx = test_ctx("cpu", NULL);
+    asc_ctx *ctx = test_ctx("cpu", "deferred"); /* another one would be said */
     asc_subject *s = NULL;
     asc_text *t = NULL;
     assert_ok(ctx, asc_text_create(ctx, &t));

@@ -226,7 +226,7 @@ static void commands(void **state) {
          " --input 2 --lrp-rule gamma:0.5 --compat captum"},
         {"\"input\": 2, \"neuron\": \"twice\"", NULL},
     };
-    asc_ctx *ctx = test_ctx("cpu", NULL);
+    asc_ctx *ctx = test_ctx("cpu", "deferred");
     const asc_port port = {"x", ASC_ELEM_F32, {1, {-1}}, true};
     static const char *const names[] = {"y"};
     const asc_net_def d = {.struct_size = sizeof d,

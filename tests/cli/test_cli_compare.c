@@ -14,7 +14,8 @@ static asc_json *parsed(asc_ctx *ctx, program *p) {
 static void test_prompt_files(void **state) {
     program *p = *state;
     program_expect(p, 0, NULL,
-                   "X='$A explain $L --prompt \"The capital of France\" --quiet'; eval \"$X --json a.json\"; "
+                   "X='$A explain $L --prompt \"The capital of France\" --quiet'; eval \"$X --mode deferred "
+                   "--json a.json\"; "
                    "eval \"$X --mode eager --threads 1 --json b.json\"; "
                    "eval \"$X --device reference --json r.json\"; eval \"$X --target-ids 7 --json t.json\"; "
                    "eval \"$X --method saliency --json m.json\"");

@@ -17,7 +17,9 @@ static void test_bench_rows(void **state) {
     static const char *const lines[] = {
         "$A bench mlp --modes eager,deferred,compiled --precision highest,high --runs 2 --steps 8 --json -",
         "M=$Z/../../onnx/simple/test_single_relu_model/model.onnx; printf 'a,b\\n3,-2\\n' >r.csv; "
-        "$A bench $M --input r.csv --method saliency --precision highest,high --runs 2 --json -",
+        "$A bench $M --input r.csv --method saliency --modes eager,deferred,compiled --precision "
+        "highest,high --runs "
+        "2 --json -",
         "$A bench $L --prompt 'The capital' --modes eager,deferred,compiled --precision highest,high --runs "
         "2 "
         "--json -",
@@ -56,7 +58,7 @@ static void test_bench_rows(void **state) {
 
 static void test_bench_text_and_usage(void **state) {
     program *p = *state;
-    program_expect(p, 0, NULL, "$A bench cnn --runs 1 --no-reference --method lrp");
+    program_expect(p, 0, NULL, "unset ASC_MODE; $A bench cnn --runs 1 --no-reference --method lrp");
     assert_non_null(strstr(p->out, "compiled  highest"));
     assert_non_null(strstr(p->out, "cuts of a call"));
     program_expect(p, 2, "not 'slow'", "$A bench mlp --modes eager,slow");

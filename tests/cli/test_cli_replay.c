@@ -26,7 +26,7 @@ static void test_bad_files(void **state) {
     program_expect(p, 3, "No such file", "$A replay no.such");
     program_expect(p, 3, "checksum",
                    "ASC_REPLAY=b.replay ASC_REPLAY_CUT=1 $A "
-                   "memory mlp --quiet 2>/dev/null; printf x | dd of=b.replay bs=1 seek=1500 "
+                   "memory mlp --mode deferred --quiet 2>/dev/null; printf x | dd of=b.replay bs=1 seek=1500 "
                    "conv=notrunc 2>/dev/null; $A replay b.replay");
     program_expect(p, 2, "tolerance", "$A replay x --tolerance nonsense");
     program_expect(p, 3, "Not a directory", "ASC_CACHE=1 ASC_CACHE_DIR=/dev/null $A cache list");

@@ -23,7 +23,7 @@ static void drop_times(json_t *v) {
 static json_t *by_program(const char *model, const char *options) {
     char command[9000];
     const char *build = getenv("ASC_BUILD_ROOT");
-    snprintf(command, sizeof command, "'%s/ascribe' explain '%s' %s --quiet --json -",
+    snprintf(command, sizeof command, "unset ASC_MODE; '%s/ascribe' explain '%s' %s --quiet --json -",
              build != NULL ? build : "build", model, options);
     FILE *p = popen(command, "r");
     assert_non_null(p);

@@ -79,7 +79,7 @@ TILE(8, 3)
 TILE(1, 1)
 TILE(1, 2)
 TILE(1, 3)
-static const tile_fn whole[3] = {few_8x1, few_8x2, few_8x3}, single[3] = {few_1x1, few_1x2, few_1x3};
+static const tile_fn tiles[2][3] = {{few_1x1, few_1x2, few_1x3}, {few_8x1, few_8x2, few_8x3}};
 
 /* Columns [n, n + cols) of one block of rows, cols <= 16. */
 static void group(const few_job *job, int block, int64_t n, int64_t cols) {
@@ -89,7 +89,7 @@ static void group(const few_job *job, int block, int64_t n, int64_t cols) {
     for (int64_t i = 0; i < cols;) {
         const bool all = cols - i >= COLS;
         const char *ahead = (const char *)(w + (i + (block == 0 ? GROUP : 0)) * job->k);
-        (all ? whole : single)[vecs - 1](w + i * job->k, job->k, x, out + i * ROWS, ahead);
+        tiles[all ? 1 : 0][vecs - 1](w + i * job->k, job->k, x, out + i * ROWS, ahead);
         i += all ? COLS : 1;
     }
     const __mmask16 mask = (__mmask16)(0xFFFFu >> (GROUP - cols));
