@@ -230,7 +230,9 @@ static asc_status nothing_left(asc_job *j) {
                         ASC_VIEW_ARG(mask));
     }
     ASC_FAIL(j->ctx, ASC_INVALID_ARGUMENT, "the prompt has no words to ascribe to");
-    return asc_hint(j->ctx, "give at least one word, or use --features token");
+    return asc_hint(j->ctx, q->features == ASC_FEATURES_TOKEN
+                                ? "give at least one word"
+                                : "give at least one word, or use --features token");
 }
 
 /* Ids alone have no text: no words to tell apart, and no sentences. */

@@ -1,17 +1,15 @@
 /* goldens_captum.c - Captum's shared test configurations on its toy models (captum_config_golden.jsonl):
  * every pair of a configuration and a class. Deterministic pairs are compared within the tolerance that
  * Captum's own tests use; for stochastic ones the recorded number is one draw, so it must lie within 4
- * deviations of our mean over 60 seeds: there are some 1,000 such numbers. Where one does not, the deviation
- * may say little: 25 samples leave Lime's and KernelShap's least squares nearly singular now and then. There
- * all numbers of the pair must lie within the range of 1,000 draws of ours, or outside by half of it: of as
- * many of Captum's own draws, the largest is often further out than any of the others. */
+ * deviations of our mean over 60 seeds, or be no further out than draws of ours go (goldens_draws.h). */
 #include "goldens_config.h"
+#include "goldens_draws.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEDS = 60, MANY = 300, DRAWS = 1000 };
+enum { MANY = 300 };
 
 /* Arrays of a result in order, whatever lists and tuples they stand in. */
 static void collect(const asc_json *j, const asc_json **out, size_t *n) {
@@ -25,24 +23,17 @@ static void collect(const asc_json *j, const asc_json **out, size_t *n) {
         collect(asc_json_at(t, i), out, n);
 }
 
-/* Of a number over some runs. */
-typedef struct spread {
-    double mean, deviation, low, high;
-} spread;
-
-/* How far a recorded number is from ours, in what it may be: a number of one run (s is NULL), or one draw. */
-static double distance(double ours, double v, const spread *s, bool by_range, double tolerance) {
+/* How far a recorded number is from ours, in what it may be: a number of one run (d is NULL), or one draw. */
+static double distance(double ours, double v, const golden_draws *d, double tolerance) {
     double room =
         tolerance + 1e-5 * fabs(v); /* the recorded numbers are f32 sums: 1e-5 of their size on top */
-    if (s == NULL) return fabs(ours - v) / room;
-    if (!by_range) return fabs(s->mean - v) / (room + 4.0 * s->deviation * sqrt(1.0 + 1.0 / SEEDS));
-    return fabs(v - 0.5 * (s->low + s->high)) / (room + (s->high - s->low)); /* twice the half */
+    return d != NULL ? golden_draws_distance(d, v, room) : fabs(ours - v) / room;
 }
 
 /* ours: over the runs (deterministic: one run, NULL). False, and nothing counted, when `again` is allowed and
  * a draw lies too far out. */
 static bool compare(config *c, const char *what, const asc_json *want, const asc_attribution *r,
-                    spread *const *ours, bool by_range, bool again, double tolerance) {
+                    golden_draws *const *ours, bool again, double tolerance) {
     const asc_json *arrays[16];
     double worst[16] = {0};
     size_t n = 0;
@@ -62,8 +53,8 @@ static bool compare(config *c, const char *what, const asc_json *want, const asc
         for (int64_t i = 0; i < asc_array_count(&w.a); i++) {
             double v;
             asc_array_get(&w.a, i, 1, &v);
-            worst[k] = fmax(worst[k], distance(r->scores[k].data[i], v, ours != NULL ? &ours[k][i] : NULL,
-                                               by_range, tolerance));
+            worst[k] = fmax(worst[k],
+                            distance(r->scores[k].data[i], v, ours != NULL ? &ours[k][i] : NULL, tolerance));
         }
         golden_array_free(&w);
         if (again && worst[k] > 1.0) return false;
@@ -76,7 +67,7 @@ static bool compare(config *c, const char *what, const asc_json *want, const asc
  * their difference, deviations within 30 %, which is 5 standard errors of a deviation over 300 runs of a
  * normal number, or absent on both sides. */
 static void compare_distribution(config *c, const char *what, const asc_json *result,
-                                 const asc_attribution *r, spread *const *ours) {
+                                 const asc_attribution *r, golden_draws *const *ours) {
     const asc_json *means[16], *deviations[16];
     size_t n = 0, m = 0;
     double runs = asc_json_num(asc_json_get(result, "runs"), 1.0);
@@ -94,7 +85,7 @@ static void compare_distribution(config *c, const char *what, const asc_json *re
             goldens_fail(c->g, "%s: array %zu has another size", what, k);
         } else {
             for (int64_t i = 0; i < asc_array_count(&a.a); i++) {
-                double u, s, d = ours[k][i].deviation;
+                double u, s, d = golden_draws_deviation(&ours[k][i]);
                 asc_array_get(&a.a, i, 1, &u);
                 asc_array_get(&b.a, i, 1, &s);
                 double error = sqrt(s * s / runs + d * d / MANY), small = 1e-3 + 1e-4 * fabs(u);
@@ -110,7 +101,7 @@ static void compare_distribution(config *c, const char *what, const asc_json *re
 }
 
 /* A stochastic method over seeds. r: of the last; NULL when a run failed. */
-static asc_attribution *run_seeds(config *c, const char *what, int seeds, spread *ours[16]) {
+static asc_attribution *run_seeds(config *c, const char *what, int seeds, golden_draws *ours[16]) {
     asc_attribution *r = NULL;
     for (int s = 0; s < seeds; s++) {
         asc_attribution_destroy(c->g->ctx, r);
@@ -122,22 +113,9 @@ static asc_attribution *run_seeds(config *c, const char *what, int seeds, spread
         if (s == 0) goldens_asked(c->g, c->model->net, &c->q, r, what);
         for (size_t k = 0; k < r->n_scores && k < 16; k++) {
             size_t m = (size_t)asc_shape_elems(&r->scores[k].shape);
-            if (s == 0 && (ours[k] = malloc((m + 1) * sizeof *ours[k])) == NULL) abort();
-            for (size_t i = 0; i < m; i++) { /* Welford */
-                const double v = r->scores[k].data[i];
-                spread *x = &ours[k][i];
-                if (s == 0) *x = (spread){.low = v, .high = v};
-                const double d = v - x->mean;
-                x->mean += d / (s + 1);
-                x->deviation += d * (v - x->mean);
-                x->low = fmin(x->low, v);
-                x->high = fmax(x->high, v);
-            }
+            if (s == 0 && (ours[k] = calloc(m + 1, sizeof *ours[k])) == NULL) abort();
+            for (size_t i = 0; i < m; i++) golden_draws_add(&ours[k][i], r->scores[k].data[i]);
         }
-    }
-    for (size_t k = 0; k < r->n_scores && k < 16; k++) {
-        size_t m = (size_t)asc_shape_elems(&r->scores[k].shape);
-        for (size_t i = 0; i < m; i++) ours[k][i].deviation = sqrt(ours[k][i].deviation / (seeds - 1));
     }
     return r;
 }
@@ -147,9 +125,13 @@ static void stochastic(config *c, const char *what, const asc_json *want, const 
                        double tolerance) {
     bool done = false;
     for (int turn = 0; turn < 2 && !done; turn++) {
-        spread *ours[16] = {0};
-        asc_attribution *r = run_seeds(c, what, want == NULL ? MANY : turn == 0 ? SEEDS : DRAWS, ours);
-        done = r == NULL || want == NULL || compare(c, what, want, r, ours, turn == 1, turn == 0, tolerance);
+        golden_draws *ours[16] = {0};
+        asc_attribution *r = run_seeds(c, what,
+                                       want == NULL ? MANY
+                                       : turn == 0  ? GOLDEN_FEW
+                                                    : GOLDEN_MANY,
+                                       ours);
+        done = r == NULL || want == NULL || compare(c, what, want, r, ours, turn == 0, tolerance);
         if (r != NULL && want == NULL) compare_distribution(c, what, result, r, ours);
         for (size_t k = 0; k < 16; k++) free(ours[k]);
         asc_attribution_destroy(c->g->ctx, r);
@@ -228,7 +210,7 @@ static void run_class(config *c, asc_view captum, const asc_json *result) {
         if (asc_attribute(c->model->net, &c->q, &r) != ASC_OK) {
             goldens_fail(c->g, "%s: %s", what, asc_error_message(c->g->ctx));
         } else {
-            compare(c, what, attr, r, NULL, false, false, tolerance);
+            compare(c, what, attr, r, NULL, false, tolerance);
             goldens_asked(c->g, c->model->net, &c->q, r, what);
             if (strcmp(k->method, "lrp") != 0)
                 check_delta(c, what, asc_json_get(result, "delta"), r, tolerance);
