@@ -2,10 +2,11 @@
  * FMA peak; then that of every level of precision, with the same count of operations, so that a ratio says
  * how much faster a level is.
  *
- * usage: bench_gemm [type] [threads] [repeats] [least rows] [most columns] [isa]
+ * usage: bench_gemm [type] [threads] [repeats] [least rows] [most columns] [isa] [k n ...]
  * (default q4_1, all cores, 15, what there is; oneDNN takes what it finds unless DNNL_MAX_CPU_ISA says less)
  * Every figure is the best of `repeats` short runs, the candidates and the peak measured in turn: on a shared
- * machine the best run is the one that was least disturbed. Shapes are those of SmolLM2-135M. */
+ * machine the best run is the one that was least disturbed. Shapes are those of SmolLM2-135M, or pairs of k
+ * and n. */
 #include "fma_peak.h"
 #include "half.h"
 #include "kernel.h"
@@ -121,7 +122,9 @@ static void measure(problem *p, int repeats) {
 }
 
 int main(int argc, char **argv) {
-    static const int64_t shapes[][2] = {{576, 576}, {576, 192}, {576, 1536}, {1536, 576}, {576, 49152}};
+    enum { N_SHAPES = 8, MOST_ROWS = 896 };
+    int64_t shapes[N_SHAPES][2] = {{576, 576}, {576, 192}, {576, 1536}, {1536, 576}, {576, 49152}};
+    size_t n_shapes = 5;
     static const int64_t rows[] = {1, 2, 4, 8, 16, 56, 224, 504, 896};
     int t = asc_dtype_from_name(argc > 1 ? argv[1] : "q4_1");
     if (t < 0 || asc_dtype_expand((asc_dtype)t) == NULL) return 2;
@@ -131,27 +134,38 @@ int main(int argc, char **argv) {
     p.isa = (asc_isa)isa;
     int repeats = argc > 3 ? atoi(argv[3]) : 15;
     int64_t min_m = argc > 4 ? atoi(argv[4]) : 1, max_n = argc > 5 ? atoi(argv[5]) : 1 << 20;
-    size_t w_elems = (size_t)576 * 49152, w_bytes = 0;
+    if (argc > 8) n_shapes = 0;
+    for (int i = 7; i + 1 < argc && n_shapes < N_SHAPES; i += 2, n_shapes++) {
+        shapes[n_shapes][0] = atoi(argv[i]);
+        shapes[n_shapes][1] = atoi(argv[i + 1]);
+    }
+    size_t w_elems = 0, w_bytes = 0, most_k = 0, most_n = 0;
+    for (size_t s = 0; s < n_shapes; s++) {
+        const size_t k = (size_t)shapes[s][0], n = (size_t)shapes[s][1];
+        if (k > most_k) most_k = k;
+        if (n > most_n) most_n = n;
+        if (k * n > w_elems) w_elems = k * n;
+    }
     if (!asc_dtype_bytes(p.t, (int64_t)w_elems, &w_bytes)) return 2;
     omp_set_num_threads(p.threads);
-    p.a = buffer(sizeof(float) * 896 * 1536);
-    p.y = buffer(sizeof(float) * 896 * 49152);
+    p.a = buffer(sizeof(float) * MOST_ROWS * most_k);
+    p.y = buffer(sizeof(float) * MOST_ROWS * most_n);
     p.w32 = buffer(sizeof(float) * w_elems);
     p.w = buffer(w_bytes);
     p.scratch_bytes = ((size_t)p.threads + 1) * (16 << 20);
     p.scratch = buffer(p.scratch_bytes);
-    for (size_t i = 0; i < (size_t)896 * 1536; i++) p.a[i] = (float)((int)(i % 17) - 8);
+    for (size_t i = 0; i < MOST_ROWS * most_k; i++) p.a[i] = (float)((int)(i % 17) - 8);
     weights(p.t, p.w, w_bytes);
     asc_dtype_expand(p.t)(p.w, p.w32, (int64_t)w_elems);
     for (int tb = 1; tb >= 0; tb--) {
-        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (size_t s = 0; s < n_shapes; s++) {
             for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
                 if (rows[r] < min_m || shapes[s][1] > max_n) continue;
                 p.tb = tb != 0;
                 p.m = rows[r];
                 p.k = shapes[s][0];
                 p.n = shapes[s][1];
-                measure(&p, p.n > 4096 ? 3 : repeats);
+                measure(&p, p.n > 4096 && argc <= 8 ? 3 : repeats);
             }
         }
     }

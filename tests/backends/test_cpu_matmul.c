@@ -96,6 +96,17 @@ static void test_f32_batched(void **state) {
     test_ctx_end(ctx);
 }
 
+/* Where infinity meets a denormal number, kernels that take it for 0 (flush.h) say NaN: bf16 weights are not.
+ */
+static void no_denormals(asc_dtype t, uint8_t *w, float *values, int64_t n) {
+    for (int64_t i = 0; t == ASC_DTYPE_BF16 && i < n; i++) {
+        if (fabsf(values[i]) >= FLT_MIN) continue;
+        w[2 * i] = 0x80; /* 1 */
+        w[2 * i + 1] = 0x3F;
+        values[i] = 1;
+    }
+}
+
 /* Not-a-numbers and infinities reach exactly the elements that they reach in the reference. */
 static void test_non_finite(void **state) {
     (void)state;
@@ -112,6 +123,7 @@ static void test_non_finite(void **state) {
                 matmul_init(&p, ctx, types[i], ASC_SHAPE(m, k), ASC_SHAPE(n, k), false, tb != 0);
                 float *values, *x = random_floats(&r, m * k);
                 uint8_t *w = stored(&r, types[i], n * k, &values);
+                no_denormals(types[i], w, values, n * k);
                 x[5] = NAN;
                 x[k + 200] = INFINITY;
                 x[2 * k + 31] = -INFINITY;

@@ -5,6 +5,7 @@
  * is called inside a parallel region and keeps to one thread. So the bits do not depend on the number of
  * threads. Stored weights are expanded to f32 in a panel of scratch just before their task. */
 #include "expand.h"
+#include "flush.h"
 #include "kernel.h"
 #include "matmul_shape.h"
 #include <oneapi/dnnl/dnnl.h>
@@ -47,9 +48,11 @@ static void plain_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const 
 
 static void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
                  const float *b, int64_t ldb, float *y, int64_t ldy) {
+    const unsigned int mode = asc_flush_enter();
     dnnl_status_t st =
         dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb, 0.0f, y, ldy);
     if (st != dnnl_success) plain_gemm(ta, tb, m, n, k, a, lda, b, ldb, y, ldy);
+    asc_flush_leave(mode);
 }
 
 /* Columns [n0, n0 + n) of a stored matrix as f32; *ldb is the row length of the copy. */

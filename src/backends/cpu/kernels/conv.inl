@@ -207,6 +207,7 @@ static void conv_block(const asc_conv_job *j, int64_t g, int64_t r0, int64_t r1,
             conv_find_pieces(j, slabs[s].runs, slabs[s].n_runs, 0, j->taps, pieces[s]);
     }
     int64_t k0 = 0;
+    const unsigned int mode = asc_flush_enter();
     do {
         const int64_t depth = asc_kmin(CONV_DEPTH, j->k - k0);
         for (int64_t s = 0; s < n_slabs; s++) {
@@ -228,6 +229,7 @@ static void conv_block(const asc_conv_job *j, int64_t g, int64_t r0, int64_t r1,
         }
         k0 += CONV_DEPTH;
     } while (k0 < j->k);
+    asc_flush_leave(mode);
     for (int64_t s = 0; s < n_slabs; s++)
         conv_store(&slabs[s], n_rows, sums + s * n_rows * CONV_SLAB, y, j->dst_plane, j->dst_step[2]);
     if (j->post != NULL) conv_post(j, g * j->m + r0, n_rows, slabs, n_slabs, thread);

@@ -5,6 +5,7 @@
 #define ASC_CONV_DIRECT_INL
 
 #include "conv_fill.inl"
+#include "flush.h"
 
 enum {
     CONV_CHUNK = 512,     /* positions of a row at once: stays in the first-level cache */
@@ -201,7 +202,9 @@ static void conv_direct_unit(void *self, int64_t u, int thread) {
     const asc_conv_job *j = self;
     const int64_t rows = j->grid[0] * j->grid[1], bands = asc_kceil(rows, CONV_BAND), bg = u / bands,
                   first = u % bands * CONV_BAND, end = asc_kmin(first + CONV_BAND, rows);
+    const unsigned int mode = asc_flush_enter();
     conv_direct_rows(j, bg / j->groups, bg % j->groups, first, end);
+    asc_flush_leave(mode);
     if (j->post != NULL && first < end)
         j->post->block(j->post, bg * j->m, (bg + 1) * j->m, first * j->grid[2], end * j->grid[2], thread);
 }
@@ -210,8 +213,10 @@ static void conv_direct_unit(void *self, int64_t u, int thread) {
 static void conv_direct_long_unit(void *self, int64_t u, int thread) {
     const asc_conv_job *j = self;
     const int64_t r = u % (j->groups * j->m), b = u / (j->groups * j->m), g = r / j->m;
+    const unsigned int mode = asc_flush_enter();
     conv_direct_long(j, j->x + (b * j->groups + g) * j->c * j->src_plane, j->w + r * j->k,
                      j->y + u * j->dst_plane, j->bias != NULL ? j->bias[r] : 0.0f);
+    asc_flush_leave(mode);
     if (j->post != NULL) j->post->block(j->post, u, u + 1, 0, j->dst_plane, thread);
 }
 

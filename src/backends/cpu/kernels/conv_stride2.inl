@@ -209,6 +209,7 @@ static void conv_s2_unit(void *self, int64_t u, int thread) {
     const asc_conv_job *j = &s->j;
     const int64_t rows = j->grid[0] * j->grid[1], bands = asc_kceil(rows, CONV_BAND), bg = u / bands,
                   first = u % bands * CONV_BAND, end = asc_kmin(first + CONV_BAND, rows);
+    const unsigned int mode = asc_flush_enter();
     for (int64_t begin = 0; begin < j->grid[2]; begin += CONV_S2_VECS * VW) {
         const conv_s2_chunk chunk = {.begin = begin, .n = asc_kmin(CONV_S2_VECS * VW, j->grid[2] - begin)};
         for (int64_t r = first; r < end; r++) {
@@ -218,6 +219,7 @@ static void conv_s2_unit(void *self, int64_t u, int thread) {
                                                         j->y + bg * j->m * j->dst_plane);
         }
     }
+    asc_flush_leave(mode);
 }
 
 static void conv_s2_run(conv_s2 *s, int threads) {

@@ -72,6 +72,7 @@ static void conv_w_unit(void *self, int64_t u, int thread) {
     float *panel = w->scratch + (int64_t)thread * CONV_W_FLOATS, *a = panel + CONV_W_PANEL,
           *acc = a + CONV_ROWS * CONV_DEPTH;
     asc_conv_run runs[CONV_DEPTH];
+    const unsigned int mode = asc_flush_enter();
     for (int64_t k0 = 0; k0 < j->columns; k0 += CONV_DEPTH) {
         const int64_t depth = asc_kmin(CONV_DEPTH, j->columns - k0);
         const int n_runs = asc_conv_runs(j, k0, (int)depth, runs);
@@ -94,6 +95,7 @@ static void conv_w_unit(void *self, int64_t u, int thread) {
             }
         }
     }
+    asc_flush_leave(mode);
     for (int64_t c = 0; c < cols; c++)
         for (int64_t r = r0; r < r1; r++)
             w->dw[(group * j->m + m0 + c) * w->rows + r] =

@@ -10,6 +10,7 @@
  * needs no expanding: the first tile reads it where it lies and leaves the slabs behind. Meanwhile the next
  * panel's bytes are fetched. */
 #include "expand.h"
+#include "flush.h"
 #include "gemm_tile_avx512.h"
 #include "kernel.h"
 #include "matmul_shape.h"
@@ -49,6 +50,7 @@ static void panel_rows(const asc_gemm_job *job, int64_t m0, int64_t m1, panel *p
     for (int64_t i = 0; i < n_tiles; i++) {
         const int64_t rows = base + (i < extra ? 1 : 0);
         const bool lies = p->lies && i == 0;
+        const unsigned int mode = asc_flush_enter();
         for (int64_t j = 0; j < p->width; j += SLAB) {
             const int64_t cols = min64(p->width - j, SLAB);
             const int vecs = (int)((cols + 15) / 16);
@@ -58,6 +60,7 @@ static void panel_rows(const asc_gemm_job *job, int64_t m0, int64_t m1, panel *p
             t.y = y + j;
             tiles[lies][rows - 1][vecs - 1](&t);
         }
+        asc_flush_leave(mode);
         if (post != NULL) post->block(post, m, m + rows, p->n, p->n + p->width, thread);
         t.a += rows * t.lda;
         y += rows * t.ldy;

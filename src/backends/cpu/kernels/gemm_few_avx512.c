@@ -4,6 +4,7 @@
  * columns by 48 rows is turned back at its end.
  *
  * An element is the same chain of the same multiply-adds as in gemm_avx512.c: the same bits. */
+#include "flush.h"
 #include "gemm_turn_avx512.h"
 #include "kernel.h"
 #include "matmul_shape.h"
@@ -104,10 +105,12 @@ static void group(const few_job *job, int block, int64_t n, int64_t cols) {
 static void columns(const few_job *job, int64_t n0, int64_t n1, int thread) {
     for (int64_t part = n0; part < n1; part += PART) {
         const int64_t end = n1 - part < PART ? n1 : part + PART;
+        const unsigned int mode = asc_flush_enter();
         for (int64_t n = part; n < end; n += GROUP) {
             const int64_t cols = end - n < GROUP ? end - n : GROUP;
             for (int b = 0; b < job->n_blocks; b++) group(job, b, n, cols);
         }
+        asc_flush_leave(mode);
         if (job->post != NULL) job->post->block(job->post, 0, job->m, part, end, thread);
     }
 }

@@ -308,8 +308,9 @@ typedef void (*gemv_fn)(const gemv_job *j, int64_t n0, int64_t n1);
 #define GEMVS(type, e)                                                                                       \
     GEMV(type, e, 1)                                                                                         \
     GEMV(type, e, 2)                                                                                         \
-    GEMV(type, e, 3) GEMV(type, e, 4) static const gemv_fn type##_fns[MAX_ROWS] = {                          \
-        gemv_##type##_1, gemv_##type##_2, gemv_##type##_3, gemv_##type##_4};
+    GEMV(type, e, 3)                                                                                         \
+    GEMV(type, e, 4) static const gemv_fn type##_fns[MAX_ROWS] = {gemv_##type##_1, gemv_##type##_2,          \
+                                                                  gemv_##type##_3, gemv_##type##_4};
 GEMVS(q4_0, Q4_0)
 GEMVS(q4_1, Q4_1)
 GEMVS(q8_0, Q8_0)

@@ -6,6 +6,7 @@
  * 16 possible ones of the block, d * level + m, made by one instruction; the look-up uses only the low four
  * bits of an index. */
 #include "expand.h"
+#include "flush.h"
 #include "kernel.h"
 #include "matmul_shape.h"
 #include <immintrin.h>
@@ -255,6 +256,7 @@ static void run(const asc_kargs *args) {
 #pragma omp parallel for num_threads(args->n_threads) schedule(static)
     for (int i = 0; i < args->n_threads; i++) {
         const int64_t n0 = s.n * i / args->n_threads, n1 = s.n * (i + 1) / args->n_threads;
+        const unsigned int mode = asc_flush_enter();
         for (int64_t m = 0; m < s.m; m += MAX_ROWS) {
             const int rows = (int)(s.m - m < MAX_ROWS ? s.m - m : MAX_ROWS);
             gemv_job job = {.x = (const float *)args->in[0] + m * s.k,
@@ -272,6 +274,7 @@ static void run(const asc_kargs *args) {
                 gemv_other(&job, n0, n1, rows);
             }
         }
+        asc_flush_leave(mode);
     }
 }
 

@@ -3,6 +3,7 @@
  * GEMV_LANES. A row's sum has GEMV_LANES partial sums, added up in a fixed order: bits depend neither on the
  * other rows nor on threads. */
 #include "expand.h"
+#include "flush.h"
 #include "kernel.h"
 #include "matmul_shape.h"
 #include <string.h>
@@ -85,6 +86,7 @@ static void run(const asc_kargs *args) {
 #pragma omp parallel for num_threads(args->n_threads) schedule(static) firstprivate(job)
     for (int i = 0; i < args->n_threads; i++) {
         const int64_t n0 = s.n * i / args->n_threads, n1 = s.n * (i + 1) / args->n_threads;
+        const unsigned int mode = asc_flush_enter();
         for (int64_t m = 0; m < s.m; m += MAX_ROWS) {
             job.x = (const float *)args->in[0] + m * s.k;
             job.y = (float *)args->out + m * s.n;
@@ -103,6 +105,7 @@ static void run(const asc_kargs *args) {
                 break;
             }
         }
+        asc_flush_leave(mode);
     }
 }
 
