@@ -105,7 +105,7 @@ static void a_bound_is_shared(void **state) {
         "long=$(i=0; while [ $i -lt 120 ]; do printf 'the town '; i=$((i+1)); done); sed -i "
         "\"40s/.*/{\\\"prompt\\\": \\\"$long\\\", \\\"method\\\": \\\"attention-rollout\\\"}/\" many.jsonl; "
         "rm -f one bound; $A explain $L --prompts many.jsonl --out one --threads 1 --method saliency --quiet "
-        "&& $A explain $L --prompts many.jsonl --out bound --threads 2 --memory 48M --method saliency "
+        "&& $A explain $L --prompts many.jsonl --out bound --threads 2 --memory 24M --method saliency "
         "--quiet "
         "&& grep -o '\"scores\":[^]]*' one >w; grep -o '\"scores\":[^]]*' bound >c; cmp w c");
     program_expect(
@@ -113,7 +113,7 @@ static void a_bound_is_shared(void **state) {
         "[ $(grep -c '\"threads\":1' bound) = 58 ] && grep -q '\"line\":40,.*\"threads\":2' bound");
     program_expect(p, 0, NULL,
                    "grep -v '\"line\":40,' bound | grep -o '\"peak_bytes\":[0-9]*' | sed 's/.*://' | "
-                   "awk '$1 > 24 * 1048576 {bad = 1} END {exit bad}'");
+                   "awk '$1 > 12 * 1048576 {bad = 1} END {exit bad}'");
     /* a bound that two lines would not fit (each may take twice what the first one took): one at a time; one
      * that a line does not fit: that line fails */
     program_expect(p, 1, NULL,
