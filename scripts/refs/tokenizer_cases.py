@@ -20,6 +20,7 @@ TEXTS = [
     "tokTokens xtok tok", "\U00011938 \U0001d15e 𝔾 \ue000 \u0378 \ufffd", "aaaaaaaaaaaaaaaaaaaaaaaa", "12345 3.14 1,000", "a\U0001E4D0\U00010D40 \U0002EBF0!\u1C89\u0ECE\U0001CC00b\u2427", "▁a▁▁b Ġc <0x41>",
 ]
 PAIRS = [("Hello", "wörld é"), ("", "b"), (" a", " ")]
+MORE_PAIRS = [("x y", "x y")]  # of the last files
 
 
 def charsmap():
@@ -179,6 +180,12 @@ def all_files():
     model["merges"].insert(0, "#version: 0.2")
     yield "untyped-roberta", file(model, None, BL(), untyped(N("RobertaProcessing", sep=["</s>", 2], cls=["<s>", 1], trim_offsets=True, add_prefix_space=True)), untyped(N("BPEDecoder", suffix="</w>")))
     yield "roberta-early", file(model, None, BL(), N("RobertaProcessing", sep=["</s>", 2], cls=["<s>", 1]), BL())
+    # a step that trims behind one that puts tokens in front: the text's first token is not the first one then
+    norm = N("Replace", pattern=regex(r"^\S(?=\s)"), content="")
+    model, late = bpe(norm, BL(), skip=99), BL(add_prefix_space=True)
+    for name, step in (("bert", N("BertProcessing", sep=["</s>", 2], cls=["<s>", 1])),
+                       ("roberta", N("RobertaProcessing", sep=["</s>", 2], cls=["<s>", 1], trim_offsets=True, add_prefix_space=True))):
+        yield "trim-behind-" + name, file(model, norm, BL(), N("Sequence", processors=[step, late]), BL())
 
 
 def untyped(component):
@@ -194,7 +201,7 @@ def main():
         text = json.dumps(f)
         t = tokenizers.Tokenizer.from_str(text)
         cases = []
-        for a, b in [(a, None) for a in TEXTS] + PAIRS:
+        for a, b in [(a, None) for a in TEXTS] + PAIRS + (MORE_PAIRS if name.startswith("trim") else []):
             e = t.encode(a, b)
             own = [b if b is not None and s == 1 else a for s in e.sequence_ids]
             size = lambda s, n: len(s[:n].encode())

@@ -74,6 +74,10 @@ static asc_status encode(asc_ctx *ctx, const asc_tokenizer *tk, asc_view a, cons
         asc_text_run_init(&runs[k], ctx, tk->json);
         runs[k].want_names = true;
     }
+    if (b != NULL) {
+        runs[0].place = ASC_TEXT_FIRST;
+        runs[1].place = ASC_TEXT_SECOND;
+    }
     ASC_TRY(asc_text_run_make(&runs[0], a, o));
     if (b != NULL) ASC_TRY(asc_text_run_make(&runs[1], *b, o));
     for (size_t k = 0; k < t->n; k++)

@@ -33,6 +33,8 @@ typedef struct asc_text_run {
     asc_ctx *ctx;
     const asc_json_tokenizer *tk;
     asc_view text;
+    int place;       /* of the text: ASC_TEXT_ALONE, ... */
+    bool special;    /* the template's tokens are asked for */
     bool want_names; /* collect the tokens as the file writes them */
     asc_text_token *v;
     size_t n, cap;

@@ -23,15 +23,21 @@ typedef struct asc_template_token {
     size_t name, name_len; /* in post_processor.names */
 } asc_template_token;
 
+/* Where a text stands: alone, first or second of a pair. */
+enum { ASC_TEXT_ALONE, ASC_TEXT_FIRST, ASC_TEXT_SECOND, ASC_N_TEXT_PLACES };
+/* A step that takes white space at the ends of tokens out of their ranges. */
+typedef struct asc_trim {
+    bool space;                  /* a space was put before the text */
+    bool led[ASC_N_TEXT_PLACES]; /* an earlier step has put special tokens before the text */
+} asc_trim;
+
 typedef struct asc_post_processor {
     asc_template single, pair;
     asc_template_token *tokens;
     size_t n_tokens, cap_tokens;
     char *names;
     size_t names_len, names_cap;
-    /* White space at the ends of tokens is not part of their ranges: once for each entry, which says whether
-     * a space was put before the text. */
-    bool trim[8];
+    asc_trim trim[8]; /* in order, each works on what the one before it left */
     size_t n_trims;
 } asc_post_processor;
 

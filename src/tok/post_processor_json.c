@@ -181,6 +181,15 @@ done:
     return st;
 }
 
+/* Are there tokens in front of a text, in what the next step takes as one text? */
+static bool led(const asc_template *t, int sequence) {
+    size_t at = 0;
+    while (at < t->n && t->v[at].sequence != sequence) at++;
+    for (size_t i = 0; i < at && at < t->n; i++)
+        if (t->v[i].part == t->v[at].part && t->v[i].n > 0) return true;
+    return false;
+}
+
 static asc_status read_trim(asc_ctx *ctx, asc_post_processor *p, const asc_json *j) {
     asc_status st = ASC_OK;
     bool trim, space;
@@ -189,7 +198,7 @@ static asc_status read_trim(asc_ctx *ctx, asc_post_processor *p, const asc_json 
     if (!trim) return ASC_OK;
     if (p->n_trims == sizeof p->trim / sizeof *p->trim)
         return ASC_FAIL(ctx, ASC_UNIMPLEMENTED, "%s: more than %zu steps that trim", where, p->n_trims);
-    p->trim[p->n_trims++] = space;
+    p->trim[p->n_trims++] = (asc_trim){space, {led(&p->single, 0), led(&p->pair, 0), led(&p->pair, 1)}};
 done:
     return st;
 }

@@ -100,7 +100,8 @@ static void trim(const asc_text_run *r, asc_view name, bool first, size_t *from,
     for (size_t k = 0; k < p->n_trims; k++) {
         size_t skip = lead;
         if (lead > 0) {
-            if ((first || *from == 0) && p->trim[k] && lead == 1) skip = 0;
+            const bool led = r->special && p->trim[k].led[r->place];
+            if (((first && !led) || *from == 0) && p->trim[k].space && lead == 1) skip = 0;
             *from = *from + skip < *to ? *from + skip : *to;
         }
         if (trail > 0 && *to >= trail) *to = *to - trail > *from ? *to - trail : *from;
@@ -217,6 +218,7 @@ asc_status asc_text_run_make(asc_text_run *r, asc_view text, const asc_tokenize_
     asc_status st = ASC_OK;
     size_t limit = 256 * text.len + 65536; /* a file's replacements may not grow a text without end */
     r->text = text;
+    r->special = o->add_bos_eos;
     r->original.limit = r->work.limit = r->all.limit = limit;
     r->norm.other.limit = r->split.other.limit = r->split.piece.limit = limit;
     ASC_TRY(count_chars(r));

@@ -77,7 +77,7 @@ static void every_component(void **state) {
         asc_tokenizer_destroy(tk);
         asc_json_free(j);
     }
-    assert_true(files >= 28 && checked > 4000);
+    assert_true(files >= 30 && checked > 4000);
     assert_int_equal(bad, 0);
     asc_free(ctx, text);
     test_ctx_end(ctx);
