@@ -30,7 +30,7 @@ static void tell_rule(const pass *p, size_t i, asc_vjp_args *a) {
     a->y0 = t0;
     a->ends = p->xs;
     a->n_ends = p->n_xs;
-    if (p->g0 != NULL) a->g0 = p->g0[i];
+    if (p->g0 != NULL) a->g0 = p->g0[i] != NULL ? p->g0[i] : a->g;
     for (int k = 0; k < t->n_in; k++) {
         a->moving[k] = t->in[k]->mark == p->w.mark && p->useful[t->in[k]->slot];
         a->in0[k] = t0 != NULL && a->moving[k] ? t0->in[k] : t->in[k];
