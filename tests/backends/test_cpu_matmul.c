@@ -56,6 +56,9 @@ static void test_stored(void **state) {
         }
         one_stored(ctx, &r, (asc_dtype)t, true, 23, 112, 2 * block > 512 ? 512 : block == 1 ? 401 : 512);
         one_stored(ctx, &r, (asc_dtype)t, false, 23, block == 1 ? 401 : 512, 211);
+        /* more than two of any kernel's panels in both directions, and a rest: 7 blocks of 256 */
+        one_stored(ctx, &r, (asc_dtype)t, true, 10, 211, t == ASC_DTYPE_F32 ? 1783 : 1792);
+        one_stored(ctx, &r, (asc_dtype)t, false, 10, t == ASC_DTYPE_F32 ? 1783 : 1792, 211);
     }
     test_ctx_end(ctx);
 }

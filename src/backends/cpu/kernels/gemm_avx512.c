@@ -20,6 +20,8 @@ enum {
     LONG =
         576, /* panels are 576 by 192 or 192 by 576: 432 KB, with the bytes of the next one well inside L2 */
     SHORT = 192,
+    DEEP = 768, /* whole blocks of 256 and whole chains of 192: 768 by 144 is as large */
+    NARROW = 144,
     PANEL_FLOATS = LONG * SHORT,
     UNIT = 96 /* columns are dealt to threads by this: whole slabs, and whole blocks of 32 */
 };
@@ -91,17 +93,25 @@ static void columns(const asc_gemm_job *job, int64_t m0, int64_t m1, int64_t n0,
 }
 
 /* Formats with long blocks get panels with long rows when they are stored by rows, so that few blocks are
- * cut. */
+ * cut; by columns no block may be. */
 static asc_gemm_job job_of(const asc_call *c, const asc_matmul_shape *s) {
-    const bool wide = !s->tb && asc_dtype_of(c->in_dtype[1])->block_elems > 32;
+    const int64_t block = asc_dtype_of(c->in_dtype[1])->block_elems;
+    const bool wide = !s->tb && block > 32, deep = s->tb && LONG % block != 0;
+    _Static_assert(DEEP * NARROW <= PANEL_FLOATS && DEEP % ASC_GEMM_RUN == 0 && DEEP % SHORT == 0 &&
+                       NARROW % ASC_GEMM_SLAB == 0,
+                   "a panel of whole blocks");
     return (asc_gemm_job){.m = s->m,
                           .n = s->n,
                           .k = s->k,
                           .t = c->in_dtype[1],
                           .expand = asc_expand_for(c->in_dtype[1], ASC_ISA_AVX512),
                           .tb = s->tb,
-                          .depth = wide ? SHORT : LONG,
-                          .width = wide ? LONG : SHORT};
+                          .depth = wide   ? SHORT
+                                   : deep ? DEEP
+                                          : LONG,
+                          .width = wide   ? LONG
+                                   : deep ? NARROW
+                                          : SHORT};
 }
 
 enum { THREAD_FLOATS = PANEL_FLOATS + ASC_GEMM_FILL_FLOATS };
