@@ -27,9 +27,11 @@ scores, delta = ig.attribute(x, baselines=x0, target=1, n_steps=50, return_conve
 **Models.** `model` is a net of `ascribe.load("model.onnx")`, one that Python built (`ascribe.Net.build`, `ascribe.nets.NetFunction`:
 [python.md](python.md)), or a `torch.nn.Module`: its forward runs once on tensors without numbers and what it calls is
 recorded (weights are copied; dropout does nothing; a function of torch that is not known here is an error that names it, and
-those that are like it). For
+those that are like it). Where torch is imported it may also be a Python function around modules, as tutorials have them
+(`lambda ids, mask: bert(ids, attention_mask=mask).logits`): it is recorded in the same way, once for each shape of arguments, so what
+it reads from elsewhere stays as it was then. For
 `LLMAttribution` and `LLMGradientAttribution` it is a language model of `ascribe.load`; its own tokenizer is used.
-Anything else is a TypeError: a bare Python function cannot be looked into.
+Anything else is a TypeError.
 
 **Torch modules** that are recorded with torch's own values (`test_from_torch.py` runs each beside torch):
 
@@ -50,7 +52,7 @@ are known, also that of the batch; a constant whose first size is that of one ba
 is a tuple out. Scores are float32, of float64 inputs float64.
 
 **Layers** are sites by name (`net.sites()`), paths of modules (`"features.3"`), or for torch models the module itself; a list
-where Captum takes one. A module whose value is a tuple has the sites NAME.0, NAME.1. A module that is called twice has
+where Captum takes one. Modules of a function are called by the names that the function has for them (`"bert.embeddings"`). A module whose value is a tuple has the sites NAME.0, NAME.1. A module that is called twice has
 NAME and NAME#2; Captum refuses it, or sees the last call.
 
 **Neurons.** A number, a tuple of numbers and slices, or a function, which must be linear in the layer's values (it is tried

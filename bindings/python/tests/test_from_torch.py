@@ -81,6 +81,48 @@ class FromTorch(unittest.TestCase):
             want = (e * e.grad).detach().numpy()
             np.testing.assert_allclose(got.numpy(), want, rtol=1e-4, atol=1e-6 * float(np.abs(want).max()) + 1e-8)
 
+    def test_functions_around_modules(self):
+        """What tutorials give to Captum: a function that calls a model, with masks; layers are modules of that model."""
+        import functools
+        import torch
+        from ascribe.captum import attr
+        torch.manual_seed(3)
+        nn = torch.nn
+        net = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3)).eval()
+        other = nn.Linear(4, 3).eval()
+        x = torch.randn(2, 4)
+
+        def inner(v):
+            return net(v)
+
+        def both(v, times=1.0):
+            return inner(v) * times + other(v)
+
+        class Holder:
+
+            def __init__(self):
+                self.net = net
+
+            def __call__(self, v):
+                return self.net(v)
+
+        def torchs(function):
+            v = x.clone().requires_grad_()
+            function(v)[:, 1].sum().backward()
+            return v.grad
+
+        for name, f in (("closure", inner), ("two models", both), ("partial", functools.partial(both, times=2.0)),
+                        ("method", net.forward), ("object", Holder()), ("no module", lambda v: v**3)):
+            with self.subTest(name):
+                got = attr.Saliency(f).attribute(x, target=1, abs=False)
+                np.testing.assert_allclose(got.numpy(), torchs(f).numpy(), rtol=1e-4, atol=1e-6)
+        got = attr.LayerActivation(both, net[0]).attribute(x)
+        np.testing.assert_allclose(got.numpy(), net[0](x).detach().numpy(), rtol=1e-5, atol=1e-6)
+        with self.assertRaises(AssertionError) as e:
+            attr.LayerActivation(inner, other).attribute(x)
+        self.assertIn("Linear", str(e.exception))
+        self.assertFalse(torch.jit.is_tracing())
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -170,6 +170,30 @@ def embeddings(ids):
     yield "positions", Call(lambda m, p, x: m(x) + p(torch.arange(x.size(1))), nn.Embedding(20, 4), nn.Embedding(9, 4)), ids
 
 
+class Marked(nn.Module):
+    """Gives a mask to a module by place, as transformers' layers get theirs."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Call(lambda x, m: F.scaled_dot_product_attention(x, x, x, attn_mask=m))
+        self.ids = Call(lambda i: i.ne(3).int().cumsum(1) + i.gather(1, i * 0))
+
+    def forward(self, x, pads, ids):
+        rows, places = torch.arange(len(pads))[:, None, None], torch.arange(pads.shape[1])[None, None, :]
+        keep = torch.ones((), dtype=torch.bool) & pads.to(dtype=torch.bool)[rows, places]
+        return self.inner(x, keep.expand(-1, pads.shape[1], -1)) + self.ids(ids)[:, :, None]
+
+
+def kinds(seq, ids):
+    pads = torch.tensor([[1, 1, 1, 0, 0], [1, 0, 1, 1, 1]])
+    yield "truth and whole numbers through modules", Marked(), seq, pads, ids[:2]
+    yield "mask joined", Call(lambda x, p: F.scaled_dot_product_attention(x, x, x, attn_mask=torch.cat(
+        [p[:, None, :3].bool(), p[:, None, 3:].bool()], 2))), seq, pads
+    yield "empty parts", Call(lambda x: torch.cat([torch.tensor([]), x], -2)), seq
+    yield "both lists", Call(lambda x: x[:, [0, 3, -1], [1, 2, 5]]), seq
+    yield "tensors of places", Call(lambda x: x[:, torch.tensor([[0], [-2]]), torch.tensor([[1, 4]])]), seq
+
+
 def put(x, at, value):
     y = x.clone()
     y[at] = value
@@ -240,6 +264,7 @@ def cases():
     yield from norms(img, s1, vol, vec)
     yield from activations(vec, img)
     yield from embeddings(ids)
+    yield from kinds(seq, ids)
     for name, function in FUNCTIONS.items():
         yield name, Call(function), vec
 

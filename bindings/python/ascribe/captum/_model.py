@@ -81,7 +81,10 @@ class Traced:
         for name, m in self.module.named_modules():
             if m is layer:
                 return str(name)
-        raise ArgumentError("the layer is not a module of the model")
+        known = ", ".join(str(name) for name, _ in self.module.named_children())
+        raise ArgumentError(
+            f"the layer is not a module of the model (a {type(layer).__name__} is given; the model's modules are {known or 'none'})"
+        )
 
 
 class LanguageModel:
@@ -120,10 +123,16 @@ def as_model(forward_func: Any) -> Model:
         return Traced(from_torch(forward_func), forward_func)
     if isinstance(forward_func, (Patched, PatchedNet)):
         raise TypeError("give the model itself, and call attribute() inside `with model.patch(...):`")
+    if torch is not None and callable(forward_func) and not isinstance(forward_func, type):
+        from ._torch_function import FunctionModule
+        from .from_torch import from_torch
+
+        module = FunctionModule(forward_func)
+        return Traced(from_torch(module), module)
     if callable(forward_func):
         raise TypeError(
-            "a Python function cannot be looked into: write it as a net with ascribe.nets.NetFunction(forward, params), "
-            "export it to ONNX and ascribe.load() it, or give a torch.nn.Module"
+            "a Python function is recorded where torch is imported; without it, write it as a net with "
+            "ascribe.nets.NetFunction(forward, params), or export it to ONNX and ascribe.load() it"
         )
     raise TypeError(f"{type(forward_func).__name__} is no model: give a Net, a NetFunction or a torch.nn.Module")
 

@@ -124,7 +124,8 @@ def _transpose(x: Tensor, dim0: int, dim1: int) -> Tensor:
 
 def _cat(tensors: Any, dim: int = 0, axis: int | None = None) -> Tensor:
     first = next(t for t in tensors if isinstance(t, Tensor))
-    return first._frame.concat(list(tensors), dim if axis is None else axis)
+    some = [t for t in tensors if tuple(t.shape) != (0,)]  # torch passes over these, whatever the axis
+    return first._frame.concat(some or [first], dim if axis is None else axis)
 
 
 def _stack(tensors: Any, dim: int = 0) -> Tensor:
@@ -434,6 +435,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "type_as": lambda x, other: _to(x, other),
     **dict.fromkeys(("float", "double", "half", "bfloat16"), _number),
     **dict.fromkeys(("long", "int"), lambda x: _to(x, "torch.int64")),
+    "bool": lambda x: _to(x, "torch.bool"),
     "size": lambda x, dim=None: x.shape if dim is None else x.shape[dim],
     "dim": lambda x: x.ndim,
     "is_floating_point": lambda x: not (getattr(x, "truth", False) or getattr(x, "whole", False)),

@@ -81,6 +81,10 @@ def gather(x: Tensor, dim: int, index: Tensor, **unused: Any) -> Tensor:
     for d in range(x.ndim):
         if d != dim and index.shape[d] != x.shape[d]:
             x = x.slice(d, 0, index.shape[d])
+    if getattr(x, "whole", False):
+        out = x.to_float().take_along(index, dim).to_int()
+        out.whole = True  # type: ignore[attr-defined]
+        return out
     return x.take_along(index, dim)
 
 
@@ -119,8 +123,13 @@ def index(x: Tensor, at: Any) -> Tensor:
     places = [k for k, i in enumerate(items) if isinstance(i, (list, np.ndarray, Tensor)) or _stepped(i)]
     if not places:
         return Tensor.__getitem__(x, at)
-    if sum(1 for k in places if not isinstance(items[k], slice)) > 1 or None in [i for i in items if not isinstance(i, Tensor)]:
-        raise NotImplementedError("indexing with several lists or tensors at once")
+    lists = [k for k in places if not isinstance(items[k], slice)]
+    if len(lists) > 1:
+        if lists[-1] - lists[0] >= len(lists) or any(i is None for i in items):
+            raise NotImplementedError("indexing with several lists or tensors that do not stand side by side")
+        x, items[lists[0] : lists[-1] + 1] = _one_axis(x, lists[0], [items[k] for k in lists])
+    elif any(i is None for i in items):
+        raise NotImplementedError("indexing with a list or a tensor and None")
     axis = 0
     rest: list[Any] = []
     for i in items:
@@ -142,6 +151,26 @@ def index(x: Tensor, at: Any) -> Tensor:
         rest.append(i)
         axis += 1
     return Tensor.__getitem__(x, tuple(rest)) if any(r != slice(None) for r in rest) else x
+
+
+def _one_axis(x: Tensor, axis: int, at: Sequence[Any]) -> tuple[Tensor, list[Any]]:
+    """Axes that are indexed together as one axis, and the places in it."""
+    sizes = x.shape[axis : axis + len(at)]
+    if math.prod(sizes) > 1 << 24:  # places are counted in f32
+        raise NotImplementedError(f"indexing {math.prod(sizes)} elements with several lists or tensors at once")
+    place: Any = None
+    for n, i in zip(sizes, at, strict=True):
+        if isinstance(i, Tensor):
+            if getattr(i, "truth", False):
+                raise NotImplementedError("indexing with several truth tables at once: how many places they name is not known")
+            i = (i.to_float() + n * (i.to_float() < 0.0)) if n > 0 else i.to_float()
+        else:
+            a = np.asarray(i)
+            i = np.flatnonzero(a) if a.dtype == bool else a % max(1, n)
+            i = x._frame.constant(i.astype(np.float32))
+        place = i if place is None else place * n + i
+    merged = x.reshape([*x.shape[:axis], math.prod(sizes), *x.shape[axis + len(at) :]])
+    return merged, [place.to_int()]
 
 
 def _stepped(i: Any) -> bool:

@@ -20,9 +20,16 @@ torch: Any = importlib.import_module("torch")
 #: What gives another look at the same elements: what is changed in place afterwards changes both in torch.
 VIEWS = frozenset(("view reshape flatten permute transpose swapaxes movedim squeeze unsqueeze expand narrow select getitem T mT "
                    "chunk split unbind unflatten diagonal view_as expand_as detach").split())
+#: What moves elements about: truth values stay truth values, whole numbers whole.
+MOVES = VIEWS | frozenset(("cat concat concatenate stack hstack vstack dstack repeat tile flip roll gather index_select "
+                           "repeat_interleave clone contiguous").split())
 TRUTHS = frozenset("eq ne gt ge lt le logical_and logical_or logical_xor logical_not isnan isinf isfinite bool any all "
                    "bitwise_and bitwise_or bitwise_not invert".split())
 WHOLES = frozenset("argmax argmin argsort long int".split())
+
+
+#: Operators by the name that torch's own tensors call them by, where one of them stands to the left.
+_OPERATORS = {f"__{side}{op}__": f"logical_{op}" for op in ("and", "or", "xor") for side in ("", "r")}
 
 
 def unknown(name: str) -> NotImplementedError:
@@ -89,12 +96,14 @@ class TorchTensor(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.__name__
+        name = _OPERATORS.get(func.__name__, func.__name__)
         first = next(a for a in _flat((args, kwargs or {})) if isinstance(a, TorchTensor))
         return _run(name.strip("_") if name not in FUNCTIONS else name, first._frame, args, kwargs or {},
                     name.endswith("_") and not name.endswith("__"))
 
     def __getattr__(self, name: str) -> Any:
+        if name in TorchTensor.__slots__:  # not set: asked for at every step
+            raise AttributeError(name)
         plain = name if name in FUNCTIONS else name.strip("_")
         if plain not in FUNCTIONS or name.startswith("__"):
             raise AttributeError(str(unknown(name)))
@@ -222,12 +231,12 @@ def _run(name: str, frame: Frame, args: Any, kwargs: Any, in_place: bool = False
         given = take(frame, tuple(args))
         named = {k: take(frame, v) for k, v in kwargs.items() if k not in ("out", "inplace")}
         result = torchlike(found(*given, **named))
-    if name in TRUTHS or name in WHOLES or name in VIEWS:
+    if name in TRUTHS or name in WHOLES or name in MOVES:
         for r in _flat(result):
             if isinstance(r, TorchTensor):
                 r.truth, r.whole = name in TRUTHS, name in WHOLES
-                if name in VIEWS:
-                    _keep(args[0], r)
+                if name in MOVES:
+                    _keep(args[0] if args else None, r, name in VIEWS)
     target = args[0] if in_place else kwargs.get("out")
     if isinstance(target, TorchTensor) and isinstance(result, Tensor):
         target._become(result, name)
@@ -235,9 +244,10 @@ def _run(name: str, frame: Frame, args: Any, kwargs: Any, in_place: bool = False
     return result
 
 
-def _keep(source: Any, view: TorchTensor) -> None:
-    """Both look at the same elements; what kind they are stays."""
-    if isinstance(source, TorchTensor):
-        view.truth, view.whole = getattr(source, "truth", False), getattr(source, "whole", False)
-        if view is not source:
-            view.viewed = source.viewed = True
+def _keep(source: Any, moved: TorchTensor, view: bool) -> None:
+    """What kind the elements are stays; a view looks at the same ones."""
+    sources = [t for t in _flat(source) if isinstance(t, Tensor)]
+    for kind in ("truth", "whole"):
+        setattr(moved, kind, bool(sources) and all(getattr(t, kind, False) for t in sources))
+    if view and isinstance(source, TorchTensor) and moved is not source:
+        moved.viewed = source.viewed = True

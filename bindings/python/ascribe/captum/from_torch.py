@@ -17,6 +17,7 @@ from .._net_frame import Frame
 from .._net_tensor import Tensor, Window, per_axis
 from ..nets import NetFunction
 from ._torch_attention import cell, recurrent
+from ._torch_function import tracing
 from ._torch_tensor import TorchTensor, plain, plainly, take, torchlike
 
 torch: Any = importlib.import_module("torch")
@@ -134,6 +135,15 @@ CELLS = (_nn.LSTMCell, _nn.GRUCell, _nn.RNNCell)
 # ---- the trace
 
 
+def _site(frame: Frame, name: str, value: Any) -> Any:
+    """A named value, which stays a table of truth values or of whole numbers if it was one."""
+    if isinstance(value, (tuple, list)):
+        return tuple(_site(frame, f"{name}.{i}", v) for i, v in enumerate(value))
+    out = frame.site(name, value)
+    out.truth, out.whole = getattr(value, "truth", False), getattr(value, "whole", False)
+    return out
+
+
 @contextmanager
 def _watched(module: Any, frame: Frame) -> Iterator[None]:
     """Inside, modules name their values and known layers build themselves."""
@@ -157,11 +167,11 @@ def _watched(module: Any, frame: Frame) -> Iterator[None]:
                     return torchlike(built)
             tensors = [a for a in args if isinstance(a, Tensor)]
             if len(tensors) == len(args) and tensors:
-                named = frame.site(f"{name}.in", tensors if len(tensors) > 1 else tensors[0])
+                named = _site(frame, f"{name}.in", tensors if len(tensors) > 1 else tensors[0])
                 args = tuple(named) if len(tensors) > 1 else (named,)
             out = own(*args, **kwargs)
             if isinstance(out, Tensor) or (isinstance(out, tuple) and all(isinstance(o, Tensor) for o in out)):
-                out = frame.site(name, out)
+                out = _site(frame, name, out)
             return out
 
         m.forward = forward
@@ -199,7 +209,7 @@ def from_torch(module: Any, *, batch: bool = True) -> NetFunction:
         frame._type = TorchTensor
         frame.names = names  # type: ignore[attr-defined]
         given = [_as_torch(frame, a) for a in args]
-        with _watched(module, frame), torch.no_grad():
+        with _watched(module, frame), torch.no_grad(), tracing():
             return _first(module(*given))
 
     return NetFunction(forward, kept, batch=batch, name=type(module).__name__)
