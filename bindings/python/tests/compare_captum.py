@@ -125,7 +125,7 @@ def one_model(name, module, inputs, layer):
                     lambda: getattr(ours, c)(module, layer).attribute(inputs, attribute_to_layer_input=at_input, **kw),
                     lambda: getattr(theirs, c)(module, their_layer).attribute(
                         inputs, attribute_to_layer_input=at_input, **kw), 1e-3)
-    unit = {"mlp": 2, "cnn": (1, slice(0, 2), 0), "cnn1d": (3, 1), "norm": (4,), "two": 1}[name]
+    unit = {"mlp": 2, "row bias": 2, "cnn": (1, slice(0, 2), 0), "cnn1d": (3, 1), "norm": (4,), "two": 1}[name]
     for c in ("NeuronGradient", "NeuronIntegratedGradients", "NeuronConductance", "NeuronDeepLift", "NeuronGuidedBackprop",
               "NeuronDeconvolution", "NeuronFeatureAblation"):
         kw = {"target": target} if c == "NeuronConductance" else {}
