@@ -48,6 +48,18 @@ class Rules(unittest.TestCase):
         two = attr.InputXGradient(MLP).attribute((X, X), target=0)
         self.assertEqual([a.shape for a in two], [(5, 3), (5, 3)])
 
+    def test_lrp_of_a_layers_input_is_that_of_the_input_it_is(self):
+        """Numbers of captum 0.9: a sum hands all on to each of its terms, also where one alone depends on the site."""
+        weights = {"a.weight": [[1, -1], [2, 1]], "a.bias": [0.5, 0], "b.weight": [[3], [-1]], "b.bias": [0, 1], "o.weight": [[1, 2]]}
+        net = nets.NetFunction(lambda f, x, y: f.linear("o", f.relu("r", f.linear("a", x) + f.linear("b", y))),
+                               {k: np.array(v, np.float32) for k, v in weights.items()})
+        inputs = (np.array([[1, 3]], np.float32), np.array([[2]], np.float32))
+        want = ([[0.2, 13.8]], [[20.5]])
+        for got in (attr.LRP(net).attribute(inputs, target=0),
+                    [attr.LayerLRP(net, n).attribute(inputs, target=0, attribute_to_layer_input=True) for n in "ab"]):
+            for g, w in zip(got, want):
+                np.testing.assert_allclose(g, w, rtol=1e-5)
+
     def test_float64_stays_and_other_orders_are_read(self):
         a = attr.InputXGradient(MLP).attribute(X.astype(np.float64), target=0)
         self.assertEqual(a.dtype, np.float64)

@@ -139,16 +139,21 @@ static bool is_one_of(const asc_tensor *t, asc_tensor *const *xs, size_t n) {
     return false;
 }
 
-/* Whether t adds a constant to a value that has no other use and multiplies by constants. */
-static bool adds_bias(const asc_grad_view *v, const asc_tensor *t, const asc_tensor *from, const int *uses) {
+/* Whether t adds a constant to a value that has no other use and multiplies by constants. For Captum's
+ * numbers a value that is computed is none: a module's bias is a parameter, and sums of activations hand all
+ * on, also where only one of them depends on the site that is explained. */
+static bool adds_bias(const asc_rules *r, const asc_grad_view *v, const asc_tensor *t, const asc_tensor *from,
+                      const int *uses) {
     const int op = t->op->opcode;
+    for (int k = 0; k < t->n_in && r->o.compat_captum; k++)
+        if (t->in[k] != from && t->in[k]->op != NULL) return false;
     if (op != ASC_OPCODE_ADD && op != ASC_OPCODE_SHIFT && (op != ASC_OPCODE_SUB || t->in[0] != from))
         return false;
     if (uses[from->slot] != 1 || !asc_lrp_is_layer(from) || moving_of(v, from) == NULL) return false;
     return asc_shape_eq(&from->shape, &t->shape) && !is_one_of(from, v->xs, v->n_xs);
 }
 
-static void look(asc_lrp_frame *f, const asc_grad_view *v, const int *uses) {
+static void look(const asc_rules *r, asc_lrp_frame *f, const asc_grad_view *v, const int *uses) {
     int layers = 0;
     for (size_t i = 0; i < v->n; i++) {
         asc_tensor *t = v->nodes[i];
@@ -157,7 +162,7 @@ static void look(asc_lrp_frame *f, const asc_grad_view *v, const int *uses) {
         const asc_tensor *from = moving_of(v, t);
         if (from == NULL) continue;
         if (asc_lrp_row(t->op).fn == asc_lrp_layer) f->layer[i] = ++layers;
-        if (!adds_bias(v, t, from, uses)) continue;
+        if (!adds_bias(r, v, t, from, uses)) continue;
         f->biased[from->slot] = t;
         f->is_bias[i] = true;
     }
@@ -191,7 +196,7 @@ asc_status asc_lrp_begin(asc_ctx *ctx, void *self, const asc_grad_view *v) {
             if (moves(v, v->nodes[i]->in[k])) uses[v->nodes[i]->in[k]->slot]++;
         }
     }
-    look(f, v, uses);
+    look(r, f, v, uses);
     asc_free(ctx, uses);
     return ASC_OK;
 }
