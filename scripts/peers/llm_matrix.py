@@ -2,7 +2,7 @@
 """Scores of each token of a 20-token answer by each of 56 prompt tokens (input x gradient): ascribe against Captum's
 LLMGradientAttribution(LayerGradientXActivation), with the largest difference of the scores.
 
-usage: llm_matrix.py MODEL.gguf [--threads N] [--answer N]
+usage: llm_matrix.py MODEL.gguf [--threads N] [--answer N] [--rounds N]
        llm_matrix.py MODEL.gguf --captum < JOB.json    (Captum's side, in a process of its own)
 Captum's model is transformers' Llama on the weights that the gguf package dequantises, in f32; its tokens are given as
 ids, which spares it the tokenizer.
@@ -50,21 +50,25 @@ def main():
     p.add_argument("model")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--answer", type=int, default=20)
+    p.add_argument("--rounds", type=int, default=3, help="in turns; the median ratio counts")
     p.add_argument("--captum", action="store_true", help=argparse.SUPPRESS)
     a = p.parse_args()
     if a.captum:
         captum_side(a.model)
         return
-    us = llm_runs.ours(a.model, a.threads, "--ids", ",".join(map(str, peers.IDS)), "--generate", str(a.answer),
-                       "--features", "token", "--method", "input-x-gradient", "--per-token")
-    job = {"threads": a.threads, "prompt": us["prompt"]["ids"], "target": us["target"]["ids"]}
-    them = llm_runs.child([sys.executable, os.path.abspath(__file__), a.model, "--captum"], a.threads, json.dumps(job))
+    target = llm_runs.answer(a.model, a.threads, a.answer)
+    job = {"threads": a.threads, "prompt": peers.IDS, "target": target}
+    us, them = llm_runs.in_turns(
+        lambda: llm_runs.ours(a.model, a.threads, "--ids", ",".join(map(str, peers.IDS)), "--target-ids",
+                              ",".join(map(str, target)), "--features", "token", "--method", "input-x-gradient",
+                              "--per-token"),
+        lambda: llm_runs.child([sys.executable, os.path.abspath(__file__), a.model, "--captum"], a.threads,
+                               json.dumps(job)), a.rounds)
     rows = [t["scores"] for t in us["answer_tokens"]]
     largest = max(abs(x) for row in them["rows"] for x in row)
     off = max(abs(x - y) for r, s in zip(rows, them["rows"]) for x, y in zip(r, s)) / largest
     print("prompt x answer by input x gradient, %d x %d, %d thread(s)" % (len(rows[0]), len(rows), a.threads))
-    print("%-28s %8.2f s  peak %5.0f MB  (the answer's generation included)" % (
-        "ascribe", us["seconds"], us["rss"] / 1e6))
+    print("%-28s %8.2f s  peak %5.0f MB" % ("ascribe", us["seconds"], us["rss"] / 1e6))
     print("%-28s %8.2f s  peak %5.0f MB  scores differ by %.1e of the largest" % (
         "Captum", them["seconds"], them["rss"] / 1e6, off))
     llm_runs.verdict("  time", us["seconds"], them["seconds"], 1 / 3)

@@ -39,6 +39,21 @@ def captum(model, threads, result, method, one_pass, orders=0, replace=None, emp
     return child([sys.executable, os.path.join(HERE, "llm_captum.py"), model], threads, json.dumps(job))
 
 
+def answer(model, threads, n):
+    """The model's own answer of n tokens to the prompt of peers.py, as ids."""
+    out = child([peers.ASCRIBE, "generate", model, "--threads", str(threads), "--ids", ",".join(map(str, peers.IDS)),
+                 "--generate", str(n), "--json", "-"], threads)
+    return out["ids"]
+
+
+def in_turns(us, them, rounds):
+    """Both run in turns. (ours, theirs): the results of the round whose ratio of seconds is the median one."""
+    pairs = sorted(((us(), them()) for _ in range(rounds)), key=lambda p: p[0]["seconds"] / p[1]["seconds"])
+    if rounds > 1:
+        print("  rounds: " + ", ".join("%.2f s / %.2f s" % (u["seconds"], t["seconds"]) for u, t in pairs))
+    return pairs[rounds // 2]
+
+
 def scores(result):
     return [f["score"] for f in result["features"]]
 
