@@ -17,12 +17,10 @@ static void test_bench_rows(void **state) {
     static const char *const lines[] = {
         "$A bench mlp --modes eager,deferred,compiled --precision highest,high --runs 2 --steps 8 --json -",
         "M=$Z/../../onnx/simple/test_single_relu_model/model.onnx; printf 'a,b\\n3,-2\\n' >r.csv; "
-        "$A bench $M --input r.csv --method saliency --modes eager,deferred,compiled --precision "
-        "highest,high --runs "
-        "2 --json -",
-        "$A bench $L --prompt 'The capital' --modes eager,deferred,compiled --precision highest,high --runs "
-        "2 "
-        "--json -",
+        "$A bench $M --input r.csv --method saliency --modes eager,deferred,compiled "
+        "--precision highest,high --runs 2 --json -",
+        "$A bench $L --prompt 'The capital' --modes eager,deferred,compiled "
+        "--precision highest,high --runs 2 --json -",
         "$A bench $L --method saliency --modes eager,deferred,compiled --precision highest,high --runs 1 "
         "--json -",
     };
