@@ -96,19 +96,6 @@ static asc_tensor *with_sink(asc_decoder *d, int64_t l, asc_tensor *q, asc_tenso
     return asc_slice(ctx, y, 3, 0, n);
 }
 
-/* One behind the other along the tokens; ts is overwritten. */
-static asc_tensor *joined(asc_ctx *ctx, asc_tensor **ts, size_t n) {
-    while (n > 1) {
-        size_t made = 0;
-        for (size_t i = 0; i < n; i += ASC_MAX_IN) {
-            const size_t more = n - i < ASC_MAX_IN ? n - i : ASC_MAX_IN;
-            ts[made++] = more > 1 ? asc_concat(ctx, ts + i, (int)more, 1) : ts[i];
-        }
-        n = made;
-    }
-    return ts[0];
-}
-
 /* Queries that stand in the same piece of the positions, with the keys that they can see: the piece's own,
  * and with a window those of it before the piece. */
 static asc_tensor *in_pieces(asc_decoder *d, int64_t l, asc_tensor *q, asc_tensor *k, asc_tensor *v) {
@@ -134,7 +121,7 @@ static asc_tensor *in_pieces(asc_decoder *d, int64_t l, asc_tensor *q, asc_tenso
                        : asc_sdpa(ctx, qi, ki, vi, c->attn_scale, !c->not_causal, window, c->attn_cap);
         a = end;
     }
-    y = joined(ctx, parts, n);
+    y = asc_concat_many(ctx, parts, n, 1);
     asc_free(ctx, parts);
     return y;
 }

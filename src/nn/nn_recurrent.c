@@ -47,19 +47,6 @@ static asc_tensor *rnn_cell(recurrence *r, asc_tensor *xg, asc_tensor *h) {
     return asc_tanh(r->l->ctx, asc_add(r->l->ctx, xg, from_state(r, h)));
 }
 
-/* All of ts along axis 1, eight at a time (the op's limit), and again until one is left. */
-static asc_tensor *join(asc_ctx *ctx, asc_tensor **ts, int64_t n) {
-    while (n > 1) {
-        int64_t m = 0;
-        for (int64_t i = 0; i < n; i += ASC_MAX_IN) {
-            int64_t k = n - i < ASC_MAX_IN ? n - i : ASC_MAX_IN;
-            ts[m++] = k == 1 ? ts[i] : asc_concat(ctx, ts + i, (int)k, 1);
-        }
-        n = m;
-    }
-    return ts[0];
-}
-
 static asc_tensor *unroll(recurrence *r, asc_tensor *x, asc_tensor *w_in, asc_tensor *b_in, int gates,
                           cell_fn cell) {
     const asc_layer *l = r->l;
@@ -82,7 +69,7 @@ static asc_tensor *unroll(recurrence *r, asc_tensor *x, asc_tensor *w_in, asc_te
         h = cell(r, now, h);
         hs[t] = asc_reshape(ctx, h, ASC_SHAPE(b, 1, r->h));
     }
-    asc_tensor *y = join(ctx, hs, steps);
+    asc_tensor *y = asc_concat_many(ctx, hs, (size_t)steps, 1);
     asc_free(ctx, hs);
     return y;
 }

@@ -1,12 +1,25 @@
 /* op_concat.c - 1 to 8 arrays one after another along an axis; the other dimensions are the same for all.
  * Gradient: each input gets its part of g. */
 #include "move.h"
+#include "ops.h"
 
 static const asc_attr_def attr_defs[] = {{"axis", ASC_ATTR_INT, 0}};
 
 asc_tensor *asc_concat(asc_ctx *ctx, asc_tensor *const *ts, int n, int axis) {
     int64_t front = n > 0 ? asc_axis_from_front(ts[0], axis) : axis;
     return asc_apply(ctx, &asc_op_concat, &(asc_attrs){.i = {front}}, ts, n);
+}
+
+/* Whole groups of eight, and of eight times eight, as far as they go: each array is copied once a level. */
+asc_tensor *asc_concat_many(asc_ctx *ctx, asc_tensor *const *ts, size_t n, int axis) {
+    asc_tensor *part[ASC_MAX_IN];
+    size_t group = 1;
+    int k = 0;
+    if (n == 1) return ts[0];
+    while (group * ASC_MAX_IN < n) group *= ASC_MAX_IN;
+    for (size_t i = 0; i < n; i += group)
+        part[k++] = asc_concat_many(ctx, ts + i, n - i < group ? n - i : group, axis);
+    return asc_concat(ctx, part, k, axis);
 }
 
 static asc_status infer(asc_ctx *ctx, asc_call *c) {

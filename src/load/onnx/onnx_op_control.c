@@ -95,7 +95,7 @@ static asc_status stack(asc_onnx_call *c, const rows *r, const asc_onnx_port *po
     asc_tensor **ts = asc_onnx_memory(c, r->n, sizeof(asc_tensor *));
     if (ts == NULL) return c->st;
     for (size_t i = 0; i < r->n; i++) ts[i] = asc_reshape(c->ctx, asc_onnx_value_t(c, r->v[i]), s);
-    return asc_onnx_set(c, out, asc_onnx_join(c, ts, r->n, at), r->v[0]->elem);
+    return asc_onnx_set(c, out, asc_concat_many(c->ctx, ts, r->n, at), r->v[0]->elem);
 }
 
 static asc_status too_long(asc_onnx_call *c) {

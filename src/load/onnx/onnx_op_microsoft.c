@@ -89,7 +89,7 @@ asc_status asc_onnx_QLinearConcat(asc_onnx_call *c) {
     if (n == 0 || c->n_in != 2 + 3 * n) return asc_onnx_fail(c, ASC_INVALID_ARGUMENT, "%zu inputs", c->n_in);
     int axis = asc_onnx_axis(c, asc_onnx_attr_int(c, "axis", 0), asc_onnx_shape(c, 2).rank);
     for (size_t i = 0; ts != NULL && i < n; i++) ts[i] = real(c, 2 + 3 * i);
-    return c->st != ASC_OK ? c->st : quantised(c, asc_onnx_join(c, ts, n, axis), 0);
+    return c->st != ASC_OK ? c->st : quantised(c, asc_concat_many(c->ctx, ts, n, axis), 0);
 }
 
 /* alpha A B (+ C, whole numbers in units of both scales); without a scale of the result it is real. */

@@ -147,7 +147,7 @@ asc_status asc_onnx_ConcatFromSequence(asc_onnx_call *c) {
         if (fresh) ts[i] = asc_reshape(c->ctx, ts[i], shape);
     }
     if (c->st != ASC_OK) return c->st;
-    return asc_onnx_set(c, 0, asc_onnx_join(c, ts, s->n_items, axis), s->items[0]->elem);
+    return asc_onnx_set(c, 0, asc_concat_many(c->ctx, ts, s->n_items, axis), s->items[0]->elem);
 }
 
 /* The body once per position; inputs that are no sequences are the same each time. */

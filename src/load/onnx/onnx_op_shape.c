@@ -84,16 +84,6 @@ asc_status asc_onnx_Transpose(asc_onnx_call *c) {
     return asc_onnx_set_like(c, 0, asc_transpose(c->ctx, asc_onnx_t(c, 0), rank, p));
 }
 
-asc_tensor *asc_onnx_join(asc_onnx_call *c, asc_tensor *const *ts, size_t n, int axis) {
-    if (n == 1) return ts[0];
-    if (n <= ASC_MAX_IN) return asc_concat(c->ctx, ts, (int)n, axis);
-    asc_tensor *part[ASC_MAX_IN];
-    size_t step = (n + ASC_MAX_IN - 1) / ASC_MAX_IN, k = 0;
-    for (size_t at = 0; at < n; at += step)
-        part[k++] = asc_onnx_join(c, ts + at, n - at < step ? n - at : step, axis);
-    return asc_concat(c->ctx, part, (int)k, axis);
-}
-
 asc_status asc_onnx_Concat(asc_onnx_call *c) {
     int axis =
         asc_onnx_axis(c, asc_onnx_attr_int(c, "axis", c->opset < 4 ? 1 : 0), asc_onnx_shape(c, 0).rank);
@@ -101,5 +91,5 @@ asc_status asc_onnx_Concat(asc_onnx_call *c) {
     if (ts == NULL || c->st != ASC_OK) return c->st;
     for (size_t i = 0; i < c->n_in; i++) ts[i] = asc_onnx_t(c, i);
     if (c->st != ASC_OK) return c->st;
-    return asc_onnx_set_like(c, 0, asc_onnx_join(c, ts, c->n_in, axis));
+    return asc_onnx_set_like(c, 0, asc_concat_many(c->ctx, ts, c->n_in, axis));
 }

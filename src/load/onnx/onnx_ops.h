@@ -15,8 +15,6 @@ asc_status asc_onnx_unary(asc_onnx_call *c, asc_tensor *(*op)(asc_ctx *, asc_ten
  * its axis goes away again. */
 asc_tensor *asc_onnx_matmul(asc_onnx_call *c, asc_tensor *a, asc_tensor *b);
 
-/* onnx_op_shape.c. Any number of tensors along axis (asc_concat takes 8 at a time). */
-asc_tensor *asc_onnx_join(asc_onnx_call *c, asc_tensor *const *ts, size_t n, int axis);
 /* Values brought into the range of an ONNX type: truncated and wrapped integers, 0 and 1, rounded to f16 and
  * bf16 left as they are. */
 asc_tensor *asc_onnx_convert(asc_onnx_call *c, asc_tensor *t, int from, int to);

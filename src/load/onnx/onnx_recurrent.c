@@ -119,7 +119,7 @@ static asc_tensor *stack(asc_onnx_call *c, const asc_onnx_rnn *r, asc_tensor **t
     asc_shape s = axis == 0 ? ASC_SHAPE(1, r->batch, r->hidden) : ASC_SHAPE(r->batch, 1, r->hidden);
     if (u == NULL) return ts[0];
     for (int64_t i = 0; i < n; i++) u[i] = asc_reshape(c->ctx, ts[i], s);
-    return asc_onnx_join(c, u, (size_t)n, axis);
+    return asc_concat_many(c->ctx, u, (size_t)n, axis);
 }
 
 /* Y: [T,D,B,H], batch first [B,T,D,H], from ys[d T + t]. */
@@ -135,7 +135,7 @@ static asc_tensor *all_steps(asc_onnx_call *c, const asc_onnx_rnn *r, asc_tensor
         s.dims[3] = r->hidden;
         dirs[d] = asc_reshape(c->ctx, t, s);
     }
-    return asc_onnx_join(c, dirs, (size_t)r->n_dirs, dir_axis);
+    return asc_concat_many(c->ctx, dirs, (size_t)r->n_dirs, dir_axis);
 }
 
 static asc_status check(asc_onnx_call *c, asc_onnx_rnn *r) {
