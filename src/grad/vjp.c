@@ -39,9 +39,8 @@ static void tell_rule(const pass *p, size_t i, asc_vjp_args *a) {
 
 /* gin0, where the pass keeps both: a rule that has not filled it means the same number for both runs, an op's
  * own VJP is asked again at the partner. */
-static void for_partner(const pass *p, asc_vjp_fn own, asc_vjp_args *a) {
+static void for_partner(asc_vjp_fn own, asc_vjp_args *a) {
     asc_vjp_args c = *a;
-    if (p->g0 == NULL || a->g0 == NULL) return;
     if (own != NULL) {
         c.y = a->y0;
         c.in = a->in0;
@@ -84,7 +83,7 @@ static asc_status one_step(pass *p, size_t i) {
     const char *label = asc_set_label(ctx, t->label);
     asc_precision level = asc_set_level(ctx, t->op->fuse == ASC_FUSE_GEMM ? t->level : ctx->precision);
     fn(&a);
-    for_partner(p, rule == NULL ? fn : NULL, &a);
+    if (p->g0 != NULL) for_partner(rule == NULL ? fn : NULL, &a);
     asc_set_level(ctx, level);
     for (int k = 0; k < t->n_in; k++) { /* a sum belongs to the op whose share it adds */
         if (a.need[k]) add_to(ctx, &p->g[slots[k]], a.gin[k]);

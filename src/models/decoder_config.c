@@ -206,11 +206,11 @@ done:
 }
 
 /* What the router's scores become (llama.cpp's numbers: 1 softmax, 2 sigmoid), a factor of all shares, and
- * the width of shared experts where only their number is said. */
+ * the width of shared experts side by side: where the file says it, that counts. */
 static asc_status more_of_experts(meta *m, const asc_family *f, asc_decoder_config *c) {
     enum { SOFTMAX = 1, SIGMOID = 2 };
     asc_status st = ASC_OK;
-    uint64_t gating, n, width;
+    uint64_t gating, n;
     ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "expert_gating_func"), 0, &gating));
     if (gating > SIGMOID) {
         ASC_FAIL(m->ctx, ASC_UNIMPLEMENTED, "'%s': %s is not supported (its value is %llu)",
@@ -219,12 +219,11 @@ static asc_status more_of_experts(meta *m, const asc_family *f, asc_decoder_conf
     }
     c->sigmoid_shares = gating == 0 ? f->sigmoid_shares : gating == SIGMOID;
     ASC_TRY(factor(m, "expert_weights_scale", &c->share_scale));
-    ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "expert_shared_feed_forward_length"), 0, &width));
     ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "expert_shared_count"), 0, &n));
     if (n > 65536)
         return ASC_FAIL(m->ctx, ASC_INVALID_ARGUMENT, "'%s': %s is %llu; expected 0 to 65536",
                         asc_gguf_name(m->g), m->key, (unsigned long long)n);
-    if (width == 0) c->d_shared = (int64_t)n * c->d_expert;
+    c->d_shared = (int64_t)n * c->d_expert;
 done:
     return st;
 }
@@ -241,9 +240,8 @@ static asc_status experts(meta *m, const asc_family *f, asc_decoder_config *c) {
     ASC_TRY(
         asc_gguf_get_bool_or(m->ctx, m->g, key_of(m, "expert_weights_norm"), !f->raw_shares, &c->norm_top_k));
     if (f->more_experts) ASC_TRY(more_of_experts(m, f, c));
-    if (c->d_shared > 0) goto done;
     ASC_TRY(asc_gguf_get_u64_or(m->ctx, m->g, key_of(m, "expert_shared_feed_forward_length"), 0, &n));
-    if (!f->shared_expert || (n == 0 && !f->shared_gate)) goto done;
+    if (!f->shared_expert || (n == 0 && (!f->shared_gate || c->d_shared > 0))) goto done;
     ASC_TRY(count(m, "expert_shared_feed_forward_length", 0, 1 << 24, &c->d_shared));
 done:
     return st;

@@ -125,12 +125,12 @@ bool asc_dl_captum_hooks(int opcode) { return captum_row(opcode) != NULL; }
 
 asc_status asc_rules_init_deep_lift(asc_ctx *ctx, const asc_rule_options *o, asc_rules *out) {
     asc_status st = asc_rules_init(ctx, o, "deep-lift", out);
+    out->grad.both = o->compat_captum; /* it runs inputs and baselines as one batch, backwards as well */
     for (size_t i = 0; i < ASC_N_OPS; i++) {
         if (!o->compat_captum) {
             out->grad.vjp[i] = asc_dl_row(asc_ops[i]).fn;
             continue;
         }
-        out->grad.both = true; /* Captum runs inputs and baselines as one batch, backwards as well */
         const asc_rule_row *row = captum_row((int)i);
         out->grad.vjp[i] = row != NULL ? row->fn : NULL;
     }
