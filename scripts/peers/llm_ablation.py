@@ -21,9 +21,8 @@ def main():
     target = llm_runs.answer(a.model, a.threads, a.answer)
 
     def ours():
-        return llm_runs.ours(a.model, a.threads, "--ids", ",".join(map(str, peers.IDS)), "--target-ids",
-                             ",".join(map(str, target)), "--features", "token", "--method", "feature-ablation",
-                             "--baseline", "token:%d" % peers.BASELINE)
+        return llm_runs.ours_on(a.model, a.threads, target, "--method", "feature-ablation",
+                                "--baseline", "token:%d" % peers.BASELINE)
 
     us = ours()
     print("leave-one-out, 56 tokens, %d answer tokens, %d thread(s)" % (len(target), a.threads), flush=True)

@@ -59,9 +59,7 @@ def main():
     target = llm_runs.answer(a.model, a.threads, a.answer)
     job = {"threads": a.threads, "prompt": peers.IDS, "target": target}
     us, them = llm_runs.in_turns(
-        lambda: llm_runs.ours(a.model, a.threads, "--ids", ",".join(map(str, peers.IDS)), "--target-ids",
-                              ",".join(map(str, target)), "--features", "token", "--method", "input-x-gradient",
-                              "--per-token"),
+        lambda: llm_runs.ours_on(a.model, a.threads, target, "--method", "input-x-gradient", "--per-token"),
         lambda: llm_runs.child([sys.executable, os.path.abspath(__file__), a.model, "--captum"], a.threads,
                                json.dumps(job)), a.rounds)
     rows = [t["scores"] for t in us["answer_tokens"]]

@@ -46,6 +46,12 @@ def answer(model, threads, n):
     return out["ids"]
 
 
+def ours_on(model, threads, target, *options):
+    """Scores of the tokens of peers.py for that answer."""
+    return ours(model, threads, "--ids", ",".join(map(str, peers.IDS)), "--target-ids", ",".join(map(str, target)),
+                "--features", "token", *options)
+
+
 def in_turns(us, them, rounds):
     """Both run in turns. (ours, theirs): the results of the round whose ratio of seconds is the median one."""
     pairs = sorted(((us(), them()) for _ in range(rounds)), key=lambda p: p[0]["seconds"] / p[1]["seconds"])

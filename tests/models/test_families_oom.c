@@ -1,21 +1,12 @@
 /* test_families_oom.c - a model of every family, from its folder to scores by gradients, by ablation and by
  * relevance, and two generated tokens, while one allocation fails: the call says so, nothing leaks, and the
  * same context serves again. ASC_OOM_ALL=1 tries each allocation, otherwise a spread of them. */
-#include "ascribe/attr.h"
-#include "harness.h"
+#include "families.h"
 #include "model.h"
 #include "view.h"
-#include <dirent.h>
 
 static asc_status ask(asc_ctx *ctx, asc_model *m, const char *method) {
-    static const int32_t ids[] = {3, 9, 4, 7}, target[] = {5};
-    const asc_request q = {.struct_size = sizeof q,
-                           .method = method,
-                           .features = ASC_FEATURES_TOKEN,
-                           .prompt_ids = ids,
-                           .n_prompt_ids = 4,
-                           .target_ids = target,
-                           .n_target_ids = 1};
+    const asc_request q = family_request(method);
     asc_result *r = NULL;
     const asc_status st = asc_explain(m, &q, &r);
     assert_true((r != NULL) == (st == ASC_OK));
@@ -25,7 +16,6 @@ static asc_status ask(asc_ctx *ctx, asc_model *m, const char *method) {
 
 static asc_status whole(asc_ctx *ctx, const char *folder) {
     static const char *const methods[] = {"saliency", "feature-ablation", "lrp"};
-    static const int32_t ids[] = {3, 9, 4, 7};
     const asc_generate_options o = {.struct_size = sizeof o, .max_tokens = 2};
     int32_t out[2];
     size_t n;
@@ -36,7 +26,7 @@ static asc_status whole(asc_ctx *ctx, const char *folder) {
         st = ask(ctx, m, methods[i]);
         if (st == ASC_UNIMPLEMENTED && strcmp(methods[i], "lrp") == 0) st = ASC_OK;
     }
-    if (st == ASC_OK) st = asc_generate(m, ids, 4, &o, out, &n);
+    if (st == ASC_OK) st = asc_generate(m, family_ids, FAMILY_TOKENS, &o, out, &n);
     asc_model_close(m);
     return st;
 }
@@ -72,24 +62,16 @@ static long attempt(const char *folder, long fail_at) {
     return n;
 }
 
+static void starve(const char *folder, const char *name, size_t k) {
+    const bool all = getenv("ASC_OOM_ALL") != NULL;
+    const long n = attempt(folder, 0), step = all ? 1 : n / 12 + 1;
+    if (all) printf("%s: %ld allocations\n", name, n);
+    for (long at = 1 + (long)(k % 7); at <= n; at += step) attempt(folder, at);
+}
+
 static void every_allocation_may_fail(void **state) {
     (void)state;
-    const char *all = getenv("ASC_OOM_ALL"), *only = getenv("ASC_OOM_ONLY");
-    char folder[4096], root[4096];
-    snprintf(root, sizeof root, "%s", test_data("hf"));
-    DIR *d = opendir(root);
-    assert_non_null(d);
-    size_t families = 0;
-    for (const struct dirent *e; (e = readdir(d)) != NULL;) {
-        if (e->d_name[0] == '.' || (only != NULL && strcmp(only, e->d_name) != 0)) continue;
-        assert_in_range(snprintf(folder, sizeof folder, "%s/%s", root, e->d_name), 1, sizeof folder - 1);
-        const long n = attempt(folder, 0), step = all != NULL ? 1 : n / 12 + 1;
-        if (all != NULL) printf("%s: %ld allocations\n", e->d_name, n);
-        for (long k = 1 + (long)(families % 7); k <= n; k += step) attempt(folder, k);
-        families++;
-    }
-    closedir(d);
-    assert_true(families > (only == NULL ? 50 : 0));
+    each_family(getenv("ASC_OOM_ONLY"), starve);
 }
 
 int main(void) {

@@ -1,14 +1,10 @@
 /* test_families_variables.c - what users set by variables changes no number: a model of every family under
  * each of them, all of them trapping NaN and indices (docs/debugging.md), gives the bits it gives without. */
-#include "ascribe/attr.h"
-#include "harness.h"
+#include "families.h"
 #include "model.h"
 #include "view.h"
-#include <dirent.h>
 #include <math.h>
 #include <unistd.h>
-
-enum { MOST = 4 };
 
 static const char *const methods[] = {"saliency", "feature-ablation", "shapley-value-sampling", "lrp"};
 enum { N_METHODS = sizeof methods / sizeof *methods };
@@ -50,35 +46,28 @@ static asc_ctx *context(const char *mode, int threads) {
 }
 
 /* Scores of the four tokens by each method; NaN where the family has no such method. */
-static void scores(asc_ctx *ctx, const char *folder, const char *what, double out[N_METHODS][MOST]) {
-    static const int32_t ids[] = {3, 9, 4, 7}, target[] = {5};
+static void scores(asc_ctx *ctx, const char *folder, const char *what, double out[N_METHODS][FAMILY_TOKENS]) {
     asc_model *m = NULL;
     asc_status st = asc_model_open(ctx, folder, NULL, &m);
     if (st != ASC_OK) fail_msg("%s, %s: %s", folder, what, asc_error_message(ctx));
     for (size_t i = 0; i < N_METHODS; i++) {
-        const asc_request q = {.struct_size = sizeof q,
-                               .method = methods[i],
-                               .features = ASC_FEATURES_TOKEN,
-                               .prompt_ids = ids,
-                               .n_prompt_ids = MOST,
-                               .target_ids = target,
-                               .n_target_ids = 1};
+        const asc_request q = family_request(methods[i]);
         asc_result *r = NULL;
-        for (size_t k = 0; k < MOST; k++) out[i][k] = (double)NAN;
+        for (size_t k = 0; k < FAMILY_TOKENS; k++) out[i][k] = (double)NAN;
         st = asc_explain(m, &q, &r);
         if (st != ASC_OK && (st != ASC_UNIMPLEMENTED || strcmp(methods[i], "lrp") != 0))
             fail_msg("%s, %s, %s: %s", folder, what, methods[i], asc_error_message(ctx));
         if (st != ASC_OK) asc_error_clear(ctx);
-        assert_true(st != ASC_OK || r->n_features == MOST);
-        for (size_t k = 0; st == ASC_OK && k < MOST; k++) out[i][k] = r->features[k].score;
+        assert_true(st != ASC_OK || r->n_features == FAMILY_TOKENS);
+        for (size_t k = 0; st == ASC_OK && k < FAMILY_TOKENS; k++) out[i][k] = r->features[k].score;
         asc_result_destroy(ctx, r);
     }
     asc_model_close(m);
     test_ctx_end(ctx);
 }
 
-static void compare(const char *folder, size_t v, double plain[N_METHODS][MOST]) {
-    double got[N_METHODS][MOST];
+static void compare(const char *folder, size_t v, double plain[N_METHODS][FAMILY_TOKENS]) {
+    double got[N_METHODS][FAMILY_TOKENS];
     char what[80], replay[TEST_TMP];
     snprintf(what, sizeof what, "%s=%s", variables[v].name, variables[v].value);
     close(mkstemp(test_tmp_name(replay, "ascribe-replay-XXXXXX")));
@@ -98,24 +87,17 @@ static void compare(const char *folder, size_t v, double plain[N_METHODS][MOST])
 }
 
 /* The trap looks at every family, the other variables at some each. */
+static void look(const char *folder, const char *name, size_t k) {
+    double plain[N_METHODS][FAMILY_TOKENS];
+    (void)name;
+    scores(context(NULL, 1), folder, "nothing", plain);
+    compare(folder, 0, plain);
+    for (size_t v = 1 + k % 4; v < N_VARIABLES; v += 4) compare(folder, v, plain);
+}
+
 static void no_variable_changes_a_number(void **state) {
     (void)state;
-    char folder[4096], root[4096];
-    snprintf(root, sizeof root, "%s", test_data("hf"));
-    DIR *d = opendir(root);
-    assert_non_null(d);
-    size_t families = 0;
-    for (const struct dirent *e; (e = readdir(d)) != NULL;) {
-        if (e->d_name[0] == '.') continue;
-        assert_in_range(snprintf(folder, sizeof folder, "%s/%s", root, e->d_name), 1, sizeof folder - 1);
-        double plain[N_METHODS][MOST];
-        scores(context(NULL, 1), folder, "nothing", plain);
-        compare(folder, 0, plain);
-        for (size_t v = 1 + families % 4; v < N_VARIABLES; v += 4) compare(folder, v, plain);
-        families++;
-    }
-    closedir(d);
-    assert_true(families > 50);
+    each_family(NULL, look);
 }
 
 int main(void) {
